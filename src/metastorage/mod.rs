@@ -1,0 +1,3 @@
+//! The metastorage: its rules ([`contract`]) and, one file each, the stores.
+
+pub mod contract;

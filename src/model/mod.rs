@@ -1,0 +1,13 @@
+//! Floor 1: the values that everything else is about. Pure.
+//!
+//! Clock values ([`hlc`]), names ([`ids`]), leases one by one ([`lease`]) and all of a cluster
+//! ([`batch`], over a [`dictionary`] of nodes), the nodes that are up and where replicas are
+//! ([`topology`]), and reproducible batches to measure with ([`workload`]).
+
+pub mod batch;
+pub mod dictionary;
+pub mod hlc;
+pub mod ids;
+pub mod lease;
+pub mod topology;
+pub mod workload;
