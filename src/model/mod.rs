@@ -2,12 +2,16 @@
 //!
 //! Clock values ([`hlc`]), names ([`ids`]), leases one by one ([`lease`]) and all of a cluster
 //! ([`batch`], over a [`dictionary`] of nodes), the nodes that are up and where replicas are
-//! ([`topology`]), and reproducible batches to measure with ([`workload`]).
+//! ([`topology`]), what driver and nodes say to each other
+//! ([`message`]), the protocol's settings ([`timings`]), and reproducible batches to measure with ([`workload`]).
 
 pub mod batch;
 pub mod dictionary;
+pub mod diff;
 pub mod hlc;
 pub mod ids;
 pub mod lease;
+pub mod message;
+pub mod timings;
 pub mod topology;
 pub mod workload;
