@@ -4,3 +4,5 @@
 pub mod codec;
 pub mod metastorage;
 pub mod model;
+pub mod placement;
+pub mod replica;

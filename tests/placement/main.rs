@@ -1,0 +1,7 @@
+//! The life of a lease, driven by hand: each test feeds a driver inputs and reads its outputs.
+
+mod activity;
+mod life;
+mod negotiation;
+mod stage;
+mod store_outcomes;
