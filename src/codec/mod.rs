@@ -1,11 +1,26 @@
 //! Floor 2: the byte formats of a batch. Pure.
+//!
+//! [`encode`] and [`decode`] are all that most callers need; [`frame`] is what goes around a
+//! payload in a store. Each format has a folder of its own ([`naive_size`] is what a batch would
+//! take in the oldest one); docs/FORMATS.md has the byte tables.
 
+mod compact;
 pub mod error;
+pub mod frame;
+mod mutf8;
+mod naive;
+mod reader;
+mod varint;
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
+
+use crate::model::batch::LeaseBatch;
+
+pub use error::{DecodeError, Defect, EncodeError};
+pub use naive::{naive_row_size, naive_size};
 
 /// A byte format of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -60,3 +75,113 @@ impl FromStr for Format {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("`{0}` is not a format: expected naive, compact-v1-tables-only, compact-v1 or compact-v2")]
 pub struct UnknownFormat(String);
+
+/// A batch that was read, and how.
+#[derive(Debug, Clone)]
+pub struct Decoded {
+    /// The leases.
+    pub batch: LeaseBatch,
+    /// The format that they were in.
+    pub format: Format,
+    /// Whether there was a section for zones, empty or not.
+    pub zones_section: bool,
+    /// Leases whose packed number stands for more than one pair of holder and candidate: the
+    /// flaw of `compact-v1` with more than 8 ids under at most 8 names. They were read as the
+    /// original does.
+    pub ambiguous: usize,
+}
+
+/// Writes a batch.
+pub fn encode(format: Format, batch: &LeaseBatch) -> Result<Vec<u8>, EncodeError> {
+    let mut out = Vec::new();
+    encode_into(format, batch, &mut out)?;
+    Ok(out)
+}
+
+/// Appends a batch to a buffer; on an error the buffer is left as it was.
+pub fn encode_into(
+    format: Format,
+    batch: &LeaseBatch,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    let before = out.len();
+    let result = match format {
+        Format::Naive => naive::encode(batch, out),
+        _ => compact::encode::encode(batch, format, out),
+    };
+    if result.is_err() {
+        out.truncate(before);
+    }
+    result
+}
+
+/// Reads a batch in whichever format it is; see [`sniff`].
+pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
+    match family(bytes) {
+        Some(Family::Compact) => compact::decode::decode(bytes),
+        Some(Family::Naive) => naive::decode(bytes),
+        None if bytes.len() < 4 => Err(DecodeError {
+            offset: bytes.len(),
+            field: "magic",
+            defect: Defect::Truncated {
+                missing: 4 - bytes.len(),
+            },
+        }),
+        None => Err(DecodeError {
+            offset: 0,
+            field: "magic",
+            defect: Defect::Invalid(
+                "no lease batch: neither the magic of the compact formats (bytes 1 to 3 efbe43) \
+                 nor a number of naive records that these bytes can carry"
+                    .to_owned(),
+            ),
+        }),
+    }
+}
+
+/// Reads a batch that must be in the given format. A `compact-v1` batch may lack the section for
+/// zones (and is then reported as [`Format::CompactV1TablesOnly`]), but not the other way round.
+pub fn decode_as(format: Format, bytes: &[u8]) -> Result<Decoded, DecodeError> {
+    if format == Format::Naive {
+        return naive::decode(bytes);
+    }
+    let decoded = compact::decode::decode(bytes)?;
+    let same = decoded.format == format
+        || (format, decoded.format) == (Format::CompactV1, Format::CompactV1TablesOnly);
+    if same {
+        return Ok(decoded);
+    }
+    Err(DecodeError {
+        offset: 0,
+        field: "version",
+        defect: Defect::Invalid(format!("this is {}, not {format}", decoded.format)),
+    })
+}
+
+/// Which format bytes seem to be in: by the magic and version, or else because they start with a
+/// plausible number of naive records. `None` if they are none of these. Whether a `compact-v1`
+/// batch has a section for zones is found by reading it.
+pub fn sniff(bytes: &[u8]) -> Option<Format> {
+    match (family(bytes)?, bytes.first()?) {
+        (Family::Naive, _) => Some(Format::Naive),
+        (Family::Compact, 1) => match compact::decode::decode(bytes) {
+            Ok(decoded) => Some(decoded.format),
+            Err(_) => Some(Format::CompactV1),
+        },
+        (Family::Compact, 2) => Some(Format::CompactV2),
+        (Family::Compact, _) => None,
+    }
+}
+
+enum Family {
+    Naive,
+    Compact,
+}
+
+fn family(bytes: &[u8]) -> Option<Family> {
+    if bytes.get(1..4) == Some(&compact::MAGIC) {
+        Some(Family::Compact)
+    } else {
+        naive::plausible(bytes).then_some(Family::Naive)
+    }
+}

@@ -1,0 +1,300 @@
+//! Writing `compact-v1` and `compact-v2`.
+
+use crate::model::batch::{LeaseBatch, Row, most_frequent};
+use crate::model::hlc::{HybridTimestamp, MAX_PHYSICAL};
+use crate::model::ids::GroupKind;
+
+use super::super::Format;
+use super::super::error::EncodeError;
+use super::super::varint;
+use super::dictionary::Used;
+use super::header::Header;
+use super::{
+    ACCEPTED, HAS_CANDIDATE, HOLE, LOGICAL, PACKED_MAX, PACKED_SHIFT, PROLONGABLE, UNCOMMON,
+};
+
+/// The most elements, leases and holes together, of a batch that is written: an object of one
+/// lease at the highest partition would be two gigabytes of holes.
+const ELEMENT_LIMIT: u64 = 1 << 28;
+
+/// Appends a batch.
+pub(crate) fn encode(
+    batch: &LeaseBatch,
+    format: Format,
+    out: &mut Vec<u8>,
+) -> Result<(), EncodeError> {
+    let version = match format {
+        Format::CompactV2 => 2,
+        _ => 1,
+    };
+    let rows = batch.rows();
+    let split = rows.partition_point(|row| row.group().kind() == GroupKind::Table);
+    let (tables, zones) = rows.split_at(split);
+    if let (Format::CompactV1TablesOnly, Some(zone)) = (format, zones.first()) {
+        return Err(EncodeError::ZonesNotCarried {
+            format,
+            group: zone.group(),
+        });
+    }
+    let used = Used::of(batch);
+    used.check(batch)?;
+    let (names, ids) = (used.names(), used.nodes());
+    if version == 1 && names <= PACKED_MAX && ids > PACKED_MAX {
+        return Err(EncodeError::TooManyIdsForV1 { names, ids });
+    }
+    check_size(rows)?;
+    let header = header(batch, version);
+    // Five to eight bytes a lease in most batches.
+    out.reserve(128 + 32 * ids + 8 * rows.len());
+    header.write(out);
+    used.write(batch, out)?;
+    let mut leases = Leases {
+        minimum: header.minimum,
+        common: header.common,
+        stored: batch.common_expiration(),
+        packed: super::packed(version, names, ids),
+        used,
+        chunk: [0; CHUNK],
+        at: 0,
+        out,
+    };
+    leases.section(tables);
+    if format != Format::CompactV1TablesOnly {
+        leases.section(zones);
+    }
+    leases.flush();
+    Ok(())
+}
+
+/// The version and the timestamps that all leases share.
+fn header(batch: &LeaseBatch, version: u8) -> Header {
+    let rows = batch.rows();
+    if rows.is_empty() {
+        return Header {
+            version,
+            minimum: MAX_PHYSICAL as i64,
+            common: HybridTimestamp::MIN,
+        };
+    }
+    let mut own = 0;
+    let mut earliest = u64::MAX;
+    for expiration in rows.iter().filter_map(Row::own_expiration) {
+        own += 1;
+        earliest = earliest.min(expiration.physical());
+    }
+    let stored = batch.common_expiration();
+    if own < rows.len() {
+        earliest = earliest.min(stored.physical());
+    }
+    let mut common = stored;
+    if 2 * own >= rows.len() {
+        let expirations = rows.iter().map(|row| row.expiration(stored));
+        common = most_frequent(expirations).unwrap_or(stored);
+    }
+    Header {
+        version,
+        minimum: earliest as i64,
+        common,
+    }
+}
+
+fn check_size(rows: &[Row]) -> Result<(), EncodeError> {
+    let elements = objects(rows)
+        .map(|object| u64::from(partitions(object)))
+        .sum();
+    if elements > ELEMENT_LIMIT {
+        return Err(EncodeError::TooLarge {
+            what: "a number of leases and holes",
+            size: elements,
+            limit: ELEMENT_LIMIT,
+        });
+    }
+    Ok(())
+}
+
+/// Splits rows into those of each object.
+fn objects(mut rows: &[Row]) -> impl Iterator<Item = &[Row]> {
+    let mut previous = 0usize;
+    std::iter::from_fn(move || {
+        let first = rows.first()?.group();
+        let same = |row: &Row| row.group().same_object(first);
+        let same_at = |position: usize| rows.get(position).is_some_and(same);
+        // Most objects have as many leases as the one before.
+        let guess = previous > 0 && same_at(previous - 1) && !same_at(previous);
+        if !guess {
+            previous = rows.partition_point(same);
+        }
+        let (object, rest) = rows.split_at(previous);
+        rows = rest;
+        Some(object)
+    })
+}
+
+/// The highest partition of an object plus one.
+fn partitions(object: &[Row]) -> u32 {
+    object.last().map_or(0, |row| row.group().partition() + 1)
+}
+
+/// Leases are written to a chunk in the cache, whole words at a time.
+const CHUNK: usize = 4096;
+/// More than an element or the head of an object takes.
+const ELEMENT_MAX: usize = 64;
+
+struct Leases<'a> {
+    minimum: i64,
+    /// The common expiration that is written.
+    common: HybridTimestamp,
+    /// The one of the batch: the same, unless most leases have their own.
+    stored: HybridTimestamp,
+    packed: bool,
+    used: Used,
+    chunk: [u8; CHUNK],
+    at: usize,
+    out: &'a mut Vec<u8>,
+}
+
+impl Leases<'_> {
+    fn section(&mut self, rows: &[Row]) {
+        self.varint(objects(rows).count() as i64);
+        let mut previous = 0i32;
+        for object in objects(rows) {
+            let Some(first) = object.first() else { return };
+            let id = first.group().object();
+            self.room();
+            self.varint(id.wrapping_sub(previous).into());
+            self.varint(partitions(object).into());
+            previous = id;
+            self.object(object);
+        }
+    }
+
+    fn object(&mut self, rows: &[Row]) {
+        let mut next = 0;
+        for row in rows {
+            let partition = row.group().partition();
+            if next < partition {
+                self.holes((partition - next) as usize);
+            }
+            next = partition + 1;
+            self.room();
+            match self.quick(row) {
+                Some((word, len)) => {
+                    if let Some(slot) = self.chunk.get_mut(self.at..self.at + 8) {
+                        slot.copy_from_slice(&word.to_le_bytes());
+                    }
+                    self.at += len;
+                }
+                None => self.element(row),
+            }
+        }
+    }
+
+    /// The commonest lease as one word: common expiration, nodes of one byte, period of one to
+    /// five, start without logical part.
+    #[inline(always)]
+    fn quick(&self, row: &Row) -> Option<(u64, usize)> {
+        let start = row.start();
+        if row.own_expiration().is_some() || self.stored != self.common || start.logical() != 0 {
+            return None;
+        }
+        let mut nodes = self.used.new_node[row.holder() as usize];
+        let mut flags = u64::from(row.accepted()) | u64::from(row.prolongable()) << 1;
+        if let Some(candidate) = row.candidate() {
+            if !self.packed {
+                return None;
+            }
+            nodes |= self.used.new_name[candidate as usize] << PACKED_SHIFT;
+            flags |= u64::from(HAS_CANDIDATE);
+        }
+        if nodes >= 0x7F {
+            return None;
+        }
+        if self.common.logical() != 0 {
+            flags |= u64::from(LOGICAL);
+        }
+        let period = (self.common.physical() + 1).wrapping_sub(start.physical());
+        let group_at = |bit: u32| (period >> bit & 0x7F | 0x80) << (16 + bit / 7 * 8);
+        let (stored, len) = if period < 1 << 7 {
+            (period << 16, 1)
+        } else if period < 1 << 14 {
+            (group_at(0) | (period >> 7) << 24, 2)
+        } else if period < 1 << 21 {
+            (group_at(0) | group_at(7) | (period >> 14) << 32, 3)
+        } else if period < 1 << 28 {
+            let low = group_at(0) | group_at(7) | group_at(14);
+            (low | (period >> 21) << 40, 4)
+        } else if period < 1 << 35 {
+            let low = group_at(0) | group_at(7) | group_at(14) | group_at(21);
+            (low | (period >> 28) << 48, 5)
+        } else {
+            return None;
+        };
+        let word = flags | u64::from(nodes + 1) << 8 | stored | 1 << (16 + 8 * len);
+        Some((word, 3 + len))
+    }
+
+    /// Any lease.
+    #[cold]
+    fn element(&mut self, row: &Row) {
+        let expiration = row.expiration(self.stored);
+        let uncommon = expiration != self.common;
+        let mut flags = 0;
+        let mut set = |flag: u8, on: bool| flags |= if on { flag } else { 0 };
+        set(ACCEPTED, row.accepted());
+        set(PROLONGABLE, row.prolongable());
+        set(HAS_CANDIDATE, row.candidate().is_some());
+        set(UNCOMMON, uncommon);
+        set(LOGICAL, expiration.logical() != 0);
+        self.byte(flags);
+        let holder = i64::from(self.used.new_node[row.holder() as usize]);
+        let candidate = (row.candidate()).map(|name| i64::from(self.used.new_name[name as usize]));
+        if self.packed {
+            self.varint(holder | candidate.unwrap_or(0) << PACKED_SHIFT);
+        } else {
+            self.varint(holder);
+            if let Some(candidate) = candidate {
+                self.varint(candidate);
+            }
+        }
+        if uncommon {
+            self.varint(expiration.physical() as i64 - self.minimum);
+            if expiration.logical() != 0 {
+                self.varint(expiration.logical().into());
+            }
+        }
+        self.varint(expiration.physical() as i64 - row.start().physical() as i64);
+        self.varint(row.start().logical().into());
+    }
+
+    fn holes(&mut self, count: usize) {
+        self.flush();
+        self.out.resize(self.out.len() + count, HOLE);
+    }
+
+    fn byte(&mut self, byte: u8) {
+        if let Some(slot) = self.chunk.get_mut(self.at) {
+            *slot = byte;
+            self.at += 1;
+        }
+    }
+
+    fn varint(&mut self, x: i64) {
+        let mut buffer = [0; varint::MAX_LEN];
+        let len = varint::write(&mut buffer, x);
+        buffer.iter().take(len).for_each(|byte| self.byte(*byte));
+    }
+
+    /// Makes room for an element.
+    #[inline]
+    fn room(&mut self) {
+        if self.at > CHUNK - ELEMENT_MAX {
+            self.flush();
+        }
+    }
+
+    fn flush(&mut self) {
+        let written = self.chunk.get(..self.at).unwrap_or_default();
+        self.out.extend_from_slice(written);
+        self.at = 0;
+    }
+}
