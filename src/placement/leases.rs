@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::codec::naive;
+use crate::codec::naive_size;
 use crate::model::batch::{LeaseBatch, Row};
 use crate::model::hlc::HybridTimestamp;
 use crate::model::ids::GroupId;
@@ -45,7 +45,7 @@ impl Leases {
     pub fn adopt(&mut self, stored: Stored, around: Surroundings<'_>) {
         self.revision = stored.revision;
         self.batch = stored.batch;
-        self.naive_bytes = naive::encoded_size(&self.batch);
+        self.naive_bytes = naive_size(&self.batch) as u64;
         self.review_all(around);
     }
 

@@ -14,7 +14,7 @@
 //! * [`leases`] is its copy of the stored batch and knows which groups need attention;
 //!   [`renewal`] decides what the next batch is; [`candidate`] chooses holders;
 //!   [`negotiation`] is the talk with a chosen one; [`retention`] says which history may go.
-//! * [`io`] lists inputs and outputs.
+//! * [`io`] lists inputs and outputs; [`record`] is how they look in the metastorage.
 //! * [`tracker`] is the other side, on every node: who holds what, from the store's watch.
 
 pub mod activity;
@@ -23,6 +23,7 @@ pub mod driver;
 pub mod io;
 pub mod leases;
 pub mod negotiation;
+pub mod record;
 pub mod renewal;
 pub mod retention;
 pub mod tracker;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::codec::naive;
+use crate::codec::naive_row_size;
 use crate::model::batch::{LeaseBatch, LeaseDraft, Row};
 use crate::model::hlc::HybridTimestamp;
 use crate::model::ids::{GroupId, Incarnation, NodeName};
@@ -43,11 +43,14 @@ impl Plan {
         let mut naive_bytes = leases.naive_bytes;
         for (group, change) in &self.changes {
             if let Some(row) = leases.batch.get(*group) {
-                naive_bytes -= naive::row_size(leases.batch.dictionary(), row);
+                let dictionary = leases.batch.dictionary();
+                let (_, holder) = dictionary.node(row.holder());
+                let candidate = row.candidate().map(|index| dictionary.name(index).len());
+                naive_bytes -= naive_row_size(holder.len(), candidate) as u64;
             }
             if let Some(draft) = change {
                 let candidate = draft.candidate.as_ref().map(|name| name.len());
-                naive_bytes += naive::record_size(draft.holder.name.len(), candidate);
+                naive_bytes += naive_row_size(draft.holder.name.len(), candidate) as u64;
             }
         }
         let mut batch = leases.batch.clone();
