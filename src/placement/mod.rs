@@ -14,12 +14,14 @@
 //! * [`leases`] is its copy of the stored batch and knows which groups need attention;
 //!   [`renewal`] decides what the next batch is; [`candidate`] chooses holders;
 //!   [`negotiation`] is the talk with a chosen one; [`retention`] says which history may go.
-//! * [`io`] lists inputs and outputs; [`record`] is how they look in the metastorage.
+//! * [`io`] lists inputs and outputs; [`record`] is how they look in the metastorage,
+//!   [`feed`] is how they come back from its watch.
 //! * [`tracker`] is the other side, on every node: who holds what, from the store's watch.
 
 pub mod activity;
 pub mod candidate;
 pub mod driver;
+pub mod feed;
 pub mod io;
 pub mod leases;
 pub mod negotiation;

@@ -9,8 +9,6 @@
 //!
 //! A batch is written together with its size row and a beat, in one transaction.
 
-use std::sync::Arc;
-
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -324,15 +322,4 @@ pub enum RecordError {
     /// The store answered another number of reads than asked for.
     #[error("the store answered {0} reads instead of 3")]
     Reads(usize),
-}
-
-/// An epoch, batch or beat that a watch showed.
-#[derive(Clone, Debug, Default)]
-pub struct Seen {
-    /// Revision of a new epoch.
-    pub epoch: Option<Revision>,
-    /// Time of a new beat.
-    pub beat: Option<HybridTimestamp>,
-    /// A new batch's entry.
-    pub batch: Option<Arc<Entry>>,
 }

@@ -1,0 +1,379 @@
+//! Scenario files: what cluster to simulate and what happens to it. TOML; every setting has a
+//! default, and an unknown one is an error that names the nearest valid name.
+
+use std::time::Duration;
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
+use thiserror::Error;
+
+use crate::codec::Format;
+use crate::model::timings::Timings;
+
+/// A scenario.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Scenario {
+    /// What it is for, in a line.
+    pub about: String,
+    /// How long it lasts in cluster time; for ever if not said.
+    #[serde(deserialize_with = "optional_duration")]
+    pub duration: Option<Duration>,
+    /// Decides everything that is drawn.
+    pub seed: u64,
+    /// The cluster.
+    pub cluster: ClusterShape,
+    /// The protocol's settings.
+    pub timings: Timings,
+    /// What is stored, and for how long.
+    pub store: StoreSettings,
+    /// Delays.
+    pub network: Network,
+    /// How far node clocks are off.
+    pub clocks: Clocks,
+    /// What follows a failure.
+    pub failures: Failures,
+    /// What happens.
+    #[serde(rename = "operation")]
+    pub operations: Vec<Operation>,
+}
+
+impl Default for Scenario {
+    fn default() -> Self {
+        Self {
+            about: String::new(),
+            duration: None,
+            seed: 1,
+            cluster: ClusterShape::default(),
+            timings: Timings::default(),
+            store: StoreSettings::default(),
+            network: Network::default(),
+            clocks: Clocks::default(),
+            failures: Failures::default(),
+            operations: Vec::new(),
+        }
+    }
+}
+
+/// Size of the cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ClusterShape {
+    /// Tables at the start, with ids from 1.
+    pub tables: u32,
+    /// Partitions of each table.
+    pub partitions: u32,
+    /// Distribution zones at the start, with ids from 1.
+    pub zones: u32,
+    /// Partitions of each zone.
+    pub zone_partitions: u32,
+    /// Nodes, named node1, node2, …
+    pub nodes: u32,
+    /// Replicas of each partition; at most as many as nodes.
+    pub replicas: u32,
+    /// Placement drivers; one is active, the others stand by.
+    pub drivers: u32,
+}
+
+impl Default for ClusterShape {
+    fn default() -> Self {
+        Self {
+            tables: 1000,
+            partitions: 25,
+            zones: 0,
+            zone_partitions: 25,
+            nodes: 3,
+            replicas: 3,
+            drivers: 1,
+        }
+    }
+}
+
+/// What is stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct StoreSettings {
+    /// Format of new batches.
+    #[serde(deserialize_with = "format")]
+    pub format: Format,
+    /// How long superseded batches are kept, in cluster time.
+    #[serde(deserialize_with = "duration")]
+    pub retain: Duration,
+    /// How long size rows are kept, in cluster time.
+    #[serde(deserialize_with = "duration")]
+    pub retain_sizes: Duration,
+}
+
+impl Default for StoreSettings {
+    fn default() -> Self {
+        Self {
+            format: Format::CompactV2,
+            retain: Duration::from_secs(10 * 60),
+            retain_sizes: Duration::from_secs(30 * 24 * 60 * 60),
+        }
+    }
+}
+
+/// Delays, drawn evenly between a least and a most, in microseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Network {
+    /// Least delay of a message.
+    pub min_us: u64,
+    /// Greatest delay of a message.
+    pub max_us: u64,
+    /// Time that a simulated store takes for a request.
+    pub store_us: u64,
+}
+
+impl Default for Network {
+    fn default() -> Self {
+        Self {
+            min_us: 200,
+            max_us: 2_000,
+            store_us: 1_000,
+        }
+    }
+}
+
+/// Clocks.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Clocks {
+    /// Each node's clock is off by a constant, drawn between zero and this many milliseconds.
+    pub max_offset_ms: u64,
+}
+
+/// What follows a failure, in milliseconds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Failures {
+    /// Until a node that went down leaves the topology.
+    pub detection_ms: u64,
+    /// Until a node that came up joins the topology.
+    pub join_ms: u64,
+    /// Until a group that lost its leader has another.
+    pub election_ms: u64,
+    /// Most time that a replica takes to catch up before it accepts a lease.
+    pub catch_up_ms: u64,
+}
+
+impl Default for Failures {
+    fn default() -> Self {
+        Self {
+            detection_ms: 1_000,
+            join_ms: 100,
+            election_ms: 500,
+            catch_up_ms: 20,
+        }
+    }
+}
+
+/// Something that happens once, or again and again.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Operation {
+    /// When, in cluster time from the start.
+    #[serde(deserialize_with = "duration")]
+    pub at: Duration,
+    /// And again after each such time.
+    #[serde(default, deserialize_with = "optional_duration")]
+    pub every: Option<Duration>,
+    /// What.
+    #[serde(rename = "do")]
+    pub action: Action,
+    /// Which node; each in turn if not said.
+    #[serde(default)]
+    pub node: Option<String>,
+    /// For how long a restarted node is down.
+    #[serde(default = "ten_seconds", deserialize_with = "duration")]
+    pub down: Duration,
+    /// How many tables or groups.
+    #[serde(default = "one")]
+    pub count: u32,
+}
+
+/// What can happen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Action {
+    /// A node crashes and comes back under a new id.
+    RestartNode,
+    /// A node crashes and stays down.
+    CrashNode,
+    /// A node that is down comes back under a new id.
+    StartNode,
+    /// Tables are created.
+    CreateTables,
+    /// The oldest tables are dropped.
+    DropTables,
+    /// A node asks to give up groups that it serves.
+    Resign,
+    /// The active driver crashes and comes back, knowing nothing.
+    RestartDriver,
+}
+
+fn one() -> u32 {
+    1
+}
+
+fn ten_seconds() -> Duration {
+    Duration::from_secs(10)
+}
+
+fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
+    let text = String::deserialize(from)?;
+    humantime::parse_duration(&text).map_err(|error| {
+        D::Error::custom(format!(
+            "`{text}` is not a duration ({error}): write for example \"2500ms\", \"10m\" or \"30d\""
+        ))
+    })
+}
+
+fn optional_duration<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
+    duration(from).map(Some)
+}
+
+fn format<'de, D: Deserializer<'de>>(from: D) -> Result<Format, D::Error> {
+    let text = String::deserialize(from)?;
+    text.parse().map_err(D::Error::custom)
+}
+
+impl Scenario {
+    /// From the text of a scenario file.
+    pub fn parse(text: &str) -> Result<Self, ScenarioError> {
+        let scenario: Self = toml::from_str(text).map_err(|error| {
+            let hint = nearest_name(error.message());
+            ScenarioError(format!("{}{hint}", error.to_string().trim_end()))
+        })?;
+        scenario.validate()?;
+        Ok(scenario)
+    }
+
+    /// Checks what the types don't: also to be called after settings were overridden.
+    pub fn validate(&self) -> Result<(), ScenarioError> {
+        let refuse = |reason: String| Err(ScenarioError(reason));
+        let ClusterShape {
+            tables,
+            partitions,
+            zones,
+            zone_partitions,
+            nodes,
+            replicas,
+            drivers,
+        } = self.cluster;
+        let ranges = [
+            ("nodes", nodes, 1, 1_000),
+            ("replicas", replicas, 1, 1_000),
+            ("drivers", drivers, 1, 100),
+            ("tables", tables, 0, 10_000_000),
+            ("partitions", partitions, 1, 1_000_000),
+            ("zones", zones, 0, 10_000_000),
+            ("zone_partitions", zone_partitions, 1, 1_000_000),
+        ];
+        for (name, value, low, high) in ranges {
+            if !(low..=high).contains(&value) {
+                return refuse(format!("{name} = {value} is outside {low}..={high}"));
+            }
+        }
+        let groups = u64::from(tables) * u64::from(partitions)
+            + u64::from(zones) * u64::from(zone_partitions);
+        if groups > MAX_GROUPS {
+            return refuse(format!(
+                "{groups} partitions in all are more than the {MAX_GROUPS} that a batch may hold"
+            ));
+        }
+        if replicas > nodes {
+            return refuse(format!(
+                "replicas = {replicas} is more than nodes = {nodes}: a node holds at most one \
+                 replica of a partition"
+            ));
+        }
+        if self.network.min_us > self.network.max_us {
+            return refuse("network: min_us is above max_us".to_owned());
+        }
+        for operation in &self.operations {
+            if operation.every.is_some_and(|every| every.is_zero()) {
+                return refuse("operation: `every` must not be zero".to_owned());
+            }
+            if let Some(name) = &operation.node
+                && !(1..=nodes).any(|number| *name == node_name(number))
+            {
+                return refuse(format!(
+                    "operation: there is no node `{name}`; the nodes are node1 to node{nodes}"
+                ));
+            }
+        }
+        (self.timings.validate()).map_err(|error| ScenarioError(error.to_string()))
+    }
+}
+
+/// The largest number of groups: what the readers of batches allow.
+const MAX_GROUPS: u64 = 16 * 1024 * 1024;
+
+/// Name of the node with a number, from 1.
+pub fn node_name(number: u32) -> String {
+    format!("node{number}")
+}
+
+/// From serde's message about an unknown name, a hint at the nearest valid one.
+fn nearest_name(message: &str) -> String {
+    let mut quoted = message.split('`').skip(1).step_by(2);
+    let unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
+    let (true, Some(given)) = (unknown, quoted.next()) else {
+        return String::new();
+    };
+    let nearest = quoted.min_by_key(|valid| strsim::damerau_levenshtein(given, valid));
+    nearest.map_or(String::new(), |valid| format!("\ndid you mean `{valid}`?"))
+}
+
+/// What is wrong with a scenario.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct ScenarioError(String);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_file_is_the_default_scenario() {
+        assert_eq!(Scenario::parse("").unwrap(), Scenario::default());
+    }
+
+    #[test]
+    fn unknown_names_hint_at_the_nearest() {
+        for (text, hint) in [
+            ("[cluster]\ntabels = 3", "did you mean `tables`?"),
+            ("[timing]\ntick_ms = 3", "did you mean `timings`?"),
+            (
+                "[[operation]]\nat = '1s'\ndo = 'restart'",
+                "did you mean `restart-node`?",
+            ),
+        ] {
+            let message = Scenario::parse(text).unwrap_err().to_string();
+            assert!(message.contains(hint), "{message}");
+            assert!(message.contains("line"), "{message}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_cannot_be() {
+        for (text, reason) in [
+            (
+                "[cluster]\nnodes = 2",
+                "replicas = 3 is more than nodes = 2",
+            ),
+            ("[timings]\nlease_interval_ms = 2000", "must be at least"),
+            ("duration = '5 parsecs'", "not a duration"),
+            ("[store]\nformat = 'zip'", "not a format"),
+            (
+                "[[operation]]\nat = '1s'\ndo = 'crash-node'\nnode = 'n1'",
+                "no node `n1`",
+            ),
+        ] {
+            let message = Scenario::parse(text).unwrap_err().to_string();
+            assert!(message.contains(reason), "{message}");
+        }
+    }
+}

@@ -1,0 +1,626 @@
+//! The cluster: everything that the protocol needs around it, except the store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rand::rngs::ChaCha8Rng;
+use rand::{RngExt, SeedableRng};
+
+use crate::model::diff::LeaseUpdate;
+use crate::model::hlc::HybridTimestamp;
+use crate::model::ids::{GroupId, GroupKind, Incarnation, NodeId, NodeName};
+use crate::model::topology::{Assignments, Topology};
+use crate::placement;
+use crate::placement::activity::Role;
+use crate::placement::driver::PlacementDriver;
+use crate::placement::feed::Seen;
+use crate::placement::io::{Now, Output, StoreReply};
+use crate::placement::retention::Retain;
+use crate::replica;
+
+use super::catalog::Catalog;
+use super::event::{CallId, Effect, Event, Notice, StoreCall};
+use super::heap::{EventHeap, MILLI, Micros, TraceHash};
+use super::leadership::Leadership;
+use super::member::{DriverSlot, Member};
+use super::scenario::{Action, Operation, Scenario, node_name};
+
+/// How much has happened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Events.
+    pub events: u64,
+    /// Messages between driver and nodes.
+    pub messages: u64,
+}
+
+/// A simulated cluster. A crank calls [`step`](Self::step), carries out the effects and reports
+/// back with [`complete`](Self::complete) and [`observed`](Self::observed).
+pub struct Cluster {
+    scenario: Scenario,
+    begin: Micros,
+    now: Micros,
+    random: ChaCha8Rng,
+    heap: EventHeap<Event>,
+    trace: TraceHash,
+    catalog: Catalog,
+    leadership: Leadership,
+    topology: Topology,
+    nodes: Vec<Member>,
+    drivers: Vec<DriverSlot>,
+    latest: Option<Arc<LeaseUpdate>>,
+    next_in_turn: usize,
+    counters: Counters,
+    effects: Vec<Effect>,
+}
+
+impl Cluster {
+    /// A cluster of a valid scenario at a time (microseconds since the Unix epoch). `ids` are
+    /// the ids of its nodes if they have been running before; else they are drawn.
+    pub fn new(scenario: Scenario, begin: Micros, ids: &[NodeId]) -> Self {
+        // A cluster that goes on from stored data must not draw the same ids again.
+        let mut random = ChaCha8Rng::seed_from_u64(scenario.seed ^ begin.rotate_left(32));
+        let shape = scenario.cluster;
+        let names: Vec<NodeName> = (1..=shape.nodes).map(|n| node_name(n).into()).collect();
+        let nodes = (names.iter())
+            .map(|name| {
+                let offset = random.random_range(0..=scenario.clocks.max_offset_ms);
+                Member::new(name.clone(), offset)
+            })
+            .collect();
+        let mut catalog = Catalog::new(scenario.seed, names, shape.replicas as usize);
+        for table in 1..=shape.tables {
+            catalog.create(GroupKind::Table, table as i32, shape.partitions);
+        }
+        for zone in 1..=shape.zones {
+            catalog.create(GroupKind::Zone, zone as i32, shape.zone_partitions);
+        }
+        let drivers = (0..shape.drivers)
+            .map(|_| DriverSlot {
+                up: None,
+                generation: 0,
+                informed_until: 0,
+            })
+            .collect();
+        let mut cluster = Self {
+            begin,
+            now: begin,
+            random,
+            heap: EventHeap::default(),
+            trace: TraceHash::default(),
+            catalog,
+            leadership: Leadership::default(),
+            topology: Topology::default(),
+            nodes,
+            drivers,
+            latest: None,
+            next_in_turn: 0,
+            counters: Counters::default(),
+            effects: Vec::new(),
+            scenario,
+        };
+        cluster.boot(ids);
+        cluster
+    }
+
+    fn boot(&mut self, ids: &[NodeId]) {
+        let max_skew = self.scenario.timings.max_skew_ms;
+        for index in 0..self.nodes.len() {
+            let drawn = self.draw_id();
+            let id = ids.get(index).copied().unwrap_or(drawn);
+            let node = self.nodes[index].start(id, max_skew);
+            self.topology.join(node);
+        }
+        let assignments = Arc::new(self.assignments());
+        for index in 0..self.drivers.len() {
+            self.start_driver(index, assignments.clone());
+        }
+        self.heap.push(self.now, Event::SafeTime);
+        for index in 0..self.scenario.operations.len() {
+            let at = micros(self.scenario.operations[index].at);
+            self.heap.push(self.begin + at, Event::Operation(index));
+        }
+    }
+
+    /// When the next event is due.
+    pub fn next_at(&self) -> Option<Micros> {
+        self.heap.next_at()
+    }
+
+    /// The time of the last event.
+    pub fn now(&self) -> Micros {
+        self.now
+    }
+
+    /// The time at which it began.
+    pub fn begin(&self) -> Micros {
+        self.begin
+    }
+
+    /// The scenario.
+    pub fn scenario(&self) -> &Scenario {
+        &self.scenario
+    }
+
+    /// The nodes.
+    pub fn nodes(&self) -> &[Member] {
+        &self.nodes
+    }
+
+    /// What exists.
+    pub fn catalog(&self) -> &Catalog {
+        &self.catalog
+    }
+
+    /// What each driver is, `None` for one that is down.
+    pub fn roles(&self) -> impl Iterator<Item = Option<&Role>> {
+        self.drivers
+            .iter()
+            .map(|slot| slot.up.as_ref().map(PlacementDriver::role))
+    }
+
+    /// Assigned groups none of whose replicas is up, as the active driver counted them.
+    pub fn groups_without_candidate(&self) -> usize {
+        let drivers = self.drivers.iter().filter_map(|slot| slot.up.as_ref());
+        drivers
+            .map(PlacementDriver::groups_without_candidate)
+            .max()
+            .unwrap_or(0)
+    }
+
+    /// How much has happened.
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// The hash of every event so far: equal for equal seeds.
+    pub fn trace_hash(&self) -> u64 {
+        self.trace.value()
+    }
+
+    /// Lets the next event happen. Returns what it wants of the crank, in order.
+    pub fn step(&mut self) -> Vec<Effect> {
+        if let Some((at, event)) = self.heap.pop() {
+            self.now = self.now.max(at);
+            self.counters.events += 1;
+            self.trace.word(self.now);
+            event.digest(&mut self.trace);
+            self.happen(event);
+        }
+        std::mem::take(&mut self.effects)
+    }
+
+    /// The store has answered a call, at a time.
+    pub fn complete(&mut self, at: Micros, call: CallId, reply: StoreReply) {
+        let input = placement::io::Input::Reply(call.id, reply);
+        let at = at.max(self.now) + self.delay();
+        let event = Event::Driver {
+            index: call.driver,
+            generation: call.generation,
+            input,
+        };
+        self.heap.push(at, event);
+    }
+
+    /// The store's watch has shown a revision, at a time.
+    pub fn observed(&mut self, at: Micros, seen: &Seen) {
+        let at = at.max(self.now);
+        for index in 0..self.drivers.len() {
+            let input = placement::io::Input::Observed {
+                epoch: seen.epoch.then_some(seen.revision),
+                beat: seen.beat.is_some(),
+            };
+            self.inform_driver(at, index, input);
+        }
+        if let Some(update) = &seen.update {
+            self.latest = Some(update.clone());
+            for index in 0..self.nodes.len() {
+                self.send_update(at, index, update.clone());
+            }
+        }
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Driver {
+                index,
+                generation,
+                input,
+            } => self.drive(index, generation, input),
+            Event::Tick { index, generation } => {
+                if self.drivers[index].generation == generation {
+                    let next = self.now + self.scenario.timings.tick_ms * MILLI;
+                    self.heap.push(next, Event::Tick { index, generation });
+                    self.drive(index, generation, placement::io::Input::Tick);
+                }
+            }
+            Event::Request(call) => self.effects.push(Effect::Store(call)),
+            Event::Node { index, id, input } => self.node_input(index, id, input),
+            Event::Watch { index, id, update } => {
+                if self.nodes[index].id() == Some(id)
+                    && let Some(up) = &mut self.nodes[index].up
+                {
+                    for event in up.tracker.apply(&update) {
+                        self.trace.word(event.lease().group.packed());
+                    }
+                    let input = replica::Input::Applied((*update).clone());
+                    self.node_input(index, id, input);
+                }
+            }
+            Event::Progress { index, id, time } => {
+                if self.nodes[index].id() == Some(id)
+                    && let Some(up) = &mut self.nodes[index].up
+                {
+                    up.tracker.progress(time);
+                }
+            }
+            Event::SafeTime => self.safe_time(),
+            Event::Operation(index) => self.operate(index),
+            Event::NodeUp(index) => self.start_node(index),
+            Event::Joined { index, id } => {
+                if self.nodes[index].id() == Some(id) {
+                    let name = self.nodes[index].name.clone();
+                    self.topology.join(Incarnation { name, id });
+                    self.publish_topology();
+                }
+            }
+            Event::Left { index, id } => {
+                let name = self.nodes[index].name.clone();
+                if self.topology.id_of(&name) == Some(id) {
+                    self.topology.leave(&name);
+                    self.publish_topology();
+                }
+            }
+            Event::DriverUp(index) => {
+                let assignments = Arc::new(self.assignments());
+                self.start_driver(index, assignments);
+            }
+        }
+    }
+
+    fn drive(&mut self, index: usize, generation: u64, input: placement::io::Input) {
+        let slot = &mut self.drivers[index];
+        let (Some(driver), true) = (&mut slot.up, slot.generation == generation) else {
+            return;
+        };
+        let now = Now {
+            physical: self.now / MILLI,
+            monotonic: (self.now - self.begin) / MILLI,
+        };
+        let mut outputs = Vec::new();
+        driver.step(now, input, &mut outputs);
+        for output in outputs {
+            match output {
+                Output::Store(id, request) => {
+                    let at = self.now + self.delay();
+                    let call = StoreCall {
+                        driver: index,
+                        generation,
+                        id,
+                        request,
+                    };
+                    self.heap.push(at, Event::Request(call));
+                }
+                Output::Grant(to, offer) => {
+                    let Some(to) = self.index_of(to) else {
+                        continue;
+                    };
+                    let leader = self.leader(offer.group);
+                    self.send_node(to, replica::Input::Granted { offer, leader });
+                }
+                Output::Stopped(_, answer) => {
+                    let stopped = answer.expiration.is_some();
+                    self.effects.push(Effect::Notice(Notice::Stopped(stopped)));
+                }
+                Output::Notice(notice) => {
+                    let notice = Notice::Driver(index, notice);
+                    self.effects.push(Effect::Notice(notice));
+                }
+            }
+        }
+    }
+
+    fn node_input(&mut self, index: usize, id: NodeId, input: replica::Input) {
+        let physical = self.nodes[index].physical(self.now);
+        let member = &mut self.nodes[index];
+        if member.id() != Some(id) {
+            return;
+        }
+        let name = member.name.clone();
+        let Some(up) = &mut member.up else {
+            return;
+        };
+        let mut outputs = Vec::new();
+        up.replica.step(physical, input, &mut outputs);
+        for output in outputs {
+            match output {
+                replica::Output::Answer(answer) => {
+                    self.send_active(placement::io::Input::Answer(answer));
+                }
+                replica::Output::Stop(stop) => {
+                    self.send_active(placement::io::Input::Stop(stop));
+                }
+                replica::Output::TakeLeadership(group) => {
+                    self.leadership.take(group, name.clone());
+                }
+                replica::Output::CatchUp(group, start) => {
+                    let most = self.scenario.failures.catch_up_ms * MILLI;
+                    let at = self.now + self.random.random_range(0..=most);
+                    let input = replica::Input::CaughtUp(group, start);
+                    self.heap.push(at, Event::Node { index, id, input });
+                }
+                replica::Output::Wait(group, start, milliseconds) => {
+                    let at = self.now + milliseconds * MILLI;
+                    let input = replica::Input::CaughtUp(group, start);
+                    self.heap.push(at, Event::Node { index, id, input });
+                }
+            }
+        }
+    }
+
+    fn safe_time(&mut self) {
+        let next = self.now + self.scenario.timings.safe_time_ms * MILLI;
+        self.heap.push(next, Event::SafeTime);
+        let Ok(time) = HybridTimestamp::new(self.now / MILLI, 0) else {
+            return;
+        };
+        for index in 0..self.nodes.len() {
+            if let Some(id) = self.nodes[index].id() {
+                let at = self.in_watch_order(self.now, index);
+                self.heap.push(at, Event::Progress { index, id, time });
+            }
+        }
+    }
+
+    /// When something that follows the store's watch arrives at a node.
+    fn in_watch_order(&mut self, from: Micros, index: usize) -> Micros {
+        let at = (from + self.delay()).max(self.nodes[index].watched_until);
+        self.nodes[index].watched_until = at;
+        at
+    }
+
+    fn send_update(&mut self, from: Micros, index: usize, update: Arc<LeaseUpdate>) {
+        if let Some(id) = self.nodes[index].id() {
+            let at = self.in_watch_order(from, index);
+            self.heap.push(at, Event::Watch { index, id, update });
+        }
+    }
+
+    fn send_driver(&mut self, from: Micros, index: usize, input: placement::io::Input) {
+        let at = from + self.delay();
+        let generation = self.drivers[index].generation;
+        let event = Event::Driver {
+            index,
+            generation,
+            input,
+        };
+        self.heap.push(at, event);
+    }
+
+    /// News of the metastorage, which arrive in order.
+    fn inform_driver(&mut self, from: Micros, index: usize, input: placement::io::Input) {
+        let at = (from + self.delay()).max(self.drivers[index].informed_until);
+        self.drivers[index].informed_until = at;
+        let generation = self.drivers[index].generation;
+        let event = Event::Driver {
+            index,
+            generation,
+            input,
+        };
+        self.heap.push(at, event);
+    }
+
+    /// To every driver that believes that it is the active one.
+    fn send_active(&mut self, input: placement::io::Input) {
+        for index in 0..self.drivers.len() {
+            let driver = self.drivers[index].up.as_ref();
+            if driver.is_some_and(|driver| matches!(driver.role(), Role::Active { .. })) {
+                self.counters.messages += 1;
+                self.send_driver(self.now, index, input.clone());
+            }
+        }
+    }
+
+    fn send_node(&mut self, index: usize, input: replica::Input) {
+        if let Some(id) = self.nodes[index].id() {
+            self.counters.messages += 1;
+            let at = self.now + self.delay();
+            self.heap.push(at, Event::Node { index, id, input });
+        }
+    }
+
+    fn publish_topology(&mut self) {
+        for index in 0..self.drivers.len() {
+            let input = placement::io::Input::Topology(self.topology.clone());
+            self.inform_driver(self.now, index, input);
+        }
+    }
+
+    fn start_driver(&mut self, index: usize, assignments: Arc<Assignments>) {
+        let store = &self.scenario.store;
+        let retain = Retain {
+            batches_ms: store.retain.as_millis() as u64,
+            sizes_ms: store.retain_sizes.as_millis() as u64,
+        };
+        let mut driver = PlacementDriver::new(self.scenario.timings, retain);
+        driver.assign(assignments);
+        let slot = &mut self.drivers[index];
+        slot.up = Some(driver);
+        slot.generation += 1;
+        let generation = slot.generation;
+        let topology = placement::io::Input::Topology(self.topology.clone());
+        for input in [topology, placement::io::Input::Start] {
+            let event = Event::Driver {
+                index,
+                generation,
+                input,
+            };
+            self.heap.push(self.now, event);
+        }
+        let first = self.now + self.scenario.timings.tick_ms * MILLI;
+        self.heap.push(first, Event::Tick { index, generation });
+    }
+
+    fn start_node(&mut self, index: usize) {
+        if self.nodes[index].up.is_some() {
+            return;
+        }
+        let id = self.draw_id();
+        let max_skew = self.scenario.timings.max_skew_ms;
+        let node = self.nodes[index].start(id, max_skew);
+        self.effects.push(Effect::Notice(Notice::NodeUp(node)));
+        let join = self.now + self.scenario.failures.join_ms * MILLI;
+        self.heap.push(join, Event::Joined { index, id });
+        if let Some(update) = self.latest.clone() {
+            self.send_update(self.now, index, update);
+        }
+    }
+
+    fn stop_node(&mut self, index: usize) {
+        let Some(id) = self.nodes[index].id() else {
+            return;
+        };
+        let member = &mut self.nodes[index];
+        member.up = None;
+        member.down_since = Some(self.now);
+        let name = member.name.clone();
+        self.effects.push(Effect::Notice(Notice::NodeDown(name)));
+        let noticed = self.now + self.scenario.failures.detection_ms * MILLI;
+        self.heap.push(noticed, Event::Left { index, id });
+    }
+
+    fn operate(&mut self, index: usize) {
+        let operation = self.scenario.operations[index].clone();
+        if let Some(every) = operation.every {
+            self.heap
+                .push(self.now + micros(every), Event::Operation(index));
+        }
+        match operation.action {
+            Action::RestartNode => {
+                let node = self.chosen_node(&operation);
+                self.stop_node(node);
+                let back = self.now + micros(operation.down);
+                self.heap.push(back, Event::NodeUp(node));
+            }
+            Action::CrashNode => {
+                let node = self.chosen_node(&operation);
+                self.stop_node(node);
+            }
+            Action::StartNode => {
+                let node = self.chosen_node(&operation);
+                self.start_node(node);
+            }
+            Action::CreateTables => {
+                let partitions = self.scenario.cluster.partitions;
+                let groups: Vec<_> = (0..operation.count)
+                    .flat_map(|_| self.catalog.create_next(partitions))
+                    .collect();
+                self.effects
+                    .push(Effect::Notice(Notice::Created(groups.len())));
+                self.reassign(&groups);
+            }
+            Action::DropTables => {
+                let groups: Vec<_> = (0..operation.count)
+                    .flat_map(|_| self.catalog.drop_oldest())
+                    .collect();
+                groups
+                    .iter()
+                    .for_each(|group| self.leadership.forget(*group));
+                self.effects
+                    .push(Effect::Notice(Notice::Dropped(groups.len())));
+                self.reassign(&groups);
+            }
+            Action::Resign => {
+                let node = self.chosen_node(&operation);
+                self.resign(node, operation.count as usize);
+            }
+            Action::RestartDriver => {
+                let active = |slot: &DriverSlot| {
+                    let role = slot.up.as_ref().map(PlacementDriver::role);
+                    matches!(role, Some(Role::Active { .. }))
+                };
+                if let Some(index) = self.drivers.iter().position(active) {
+                    self.drivers[index].up = None;
+                    self.drivers[index].generation += 1;
+                    let back = self.now + micros(operation.down);
+                    self.heap.push(back, Event::DriverUp(index));
+                }
+            }
+        }
+    }
+
+    /// The node that an operation names, or the next in turn.
+    fn chosen_node(&mut self, operation: &Operation) -> usize {
+        let named = operation.node.as_deref();
+        let named = named.and_then(|name| self.nodes.iter().position(|node| *node.name == *name));
+        named.unwrap_or_else(|| {
+            self.next_in_turn += 1;
+            (self.next_in_turn - 1) % self.nodes.len()
+        })
+    }
+
+    fn reassign(&mut self, groups: &[GroupId]) {
+        let changes: Vec<_> = (groups.iter())
+            .map(|group| {
+                let exists = self.catalog.contains(*group);
+                (*group, exists.then(|| self.catalog.assignment(*group)))
+            })
+            .collect();
+        for index in 0..self.drivers.len() {
+            let input = placement::io::Input::Assignments(changes.clone());
+            self.inform_driver(self.now, index, input);
+        }
+    }
+
+    fn resign(&mut self, index: usize, count: usize) {
+        let physical = self.nodes[index].physical(self.now);
+        let Some(up) = &self.nodes[index].up else {
+            return;
+        };
+        let rows = up.tracker.batch().rows();
+        let from = self.random.random_range(0..rows.len().max(1));
+        let groups: Vec<_> = (rows.iter().cycle().skip(from).take(rows.len()))
+            .map(|row| row.group())
+            .filter(|group| up.replica.serves(*group, physical))
+            .take(count)
+            .collect();
+        for group in groups {
+            self.send_node(index, replica::Input::Resign(group, None));
+        }
+    }
+
+    fn leader(&mut self, group: GroupId) -> Option<NodeName> {
+        let assignment = self.catalog.assignment(group);
+        let election = self.scenario.failures.election_ms * MILLI;
+        let nodes = &self.nodes;
+        let down_since = |name: &str| {
+            let member = nodes.iter().find(|node| *node.name == *name);
+            member.map_or(Some(0), |node| node.down_since)
+        };
+        (self.leadership).leader(group, &assignment, self.now, election, down_since)
+    }
+
+    fn assignments(&self) -> Assignments {
+        let groups = self.catalog.groups();
+        groups
+            .map(|group| (group, self.catalog.assignment(group)))
+            .collect()
+    }
+
+    fn index_of(&self, id: NodeId) -> Option<usize> {
+        self.nodes.iter().position(|node| node.id() == Some(id))
+    }
+
+    fn draw_id(&mut self) -> NodeId {
+        NodeId::from_halves(self.random.random(), self.random.random())
+    }
+
+    fn delay(&mut self) -> Micros {
+        let network = &self.scenario.network;
+        self.random.random_range(network.min_us..=network.max_us)
+    }
+}
+
+fn micros(duration: Duration) -> Micros {
+    u64::try_from(duration.as_micros()).unwrap_or(Micros::MAX / 4)
+}
