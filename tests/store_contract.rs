@@ -1,4 +1,5 @@
 //! The contract suite: every metastorage passes it.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 #[path = "store_contract/compaction.rs"]
 mod compaction;
