@@ -1,0 +1,296 @@
+//! Opening a store: whose directory it is, and whether it is whole.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::{Mutex, RwLock};
+use std::time::Duration;
+
+use crate::metastorage::contract::StoreError;
+use crate::metastorage::mvcc::Position;
+use crate::metastorage::mvcc::limits::Limits;
+use crate::metastorage::waiting::Watched;
+
+use super::failure::{Health, file_error, read_error};
+use super::space::{FreeSpace, Guard, Reserve};
+use super::{Inner, layout};
+
+/// Largest run of bytes that sled keeps in its log is a quarter of this, and a page of 17 rows has
+/// to fit in there. sled remembers it: a store can only be opened with the size it was made with.
+const SEGMENT_BYTES: usize = 512 << 10;
+
+/// Says that the directory holds a store of ours which was completely made.
+pub const MARKER: &str = "leasehold.store";
+/// The marker's name after a failed write: half of it may be among the rows.
+pub const SUSPECT_MARKER: &str = "leasehold.store.suspect";
+
+/// Pause between two attempts to get the directory's lock.
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+/// How to open a store.
+#[derive(Clone, Debug)]
+pub struct SledOptions {
+    /// Make the store if there is none.
+    pub create: bool,
+    /// sled's page cache, bytes; the memory it takes can be several times that.
+    pub cache_bytes: u64,
+    /// Values above so many bytes are split into chunks of this size, 512 to 65,536.
+    pub chunk_bytes: usize,
+    /// How long to wait for the lock of the directory, which can come late after a store in it was
+    /// closed.
+    pub lock_wait: Duration,
+    /// Largest keys, values and transactions.
+    pub limits: Limits,
+    /// How much of the disk to leave free.
+    pub reserve: Reserve,
+    /// How to tell what is free.
+    pub free_space: FreeSpace,
+    /// Acknowledges what is not on the disk. For the test that shows that this would be noticed.
+    #[doc(hidden)]
+    pub skip_sync: bool,
+    #[doc(hidden)]
+    pub segment_bytes: usize,
+}
+
+impl Default for SledOptions {
+    fn default() -> Self {
+        Self {
+            create: false,
+            cache_bytes: 16 << 20,
+            chunk_bytes: 6 << 10,
+            lock_wait: Duration::from_secs(1),
+            limits: Limits::default(),
+            reserve: Reserve::default(),
+            free_space: FreeSpace::default(),
+            skip_sync: false,
+            segment_bytes: SEGMENT_BYTES,
+        }
+    }
+}
+
+impl SledOptions {
+    /// The default options, for a store that may have to be made.
+    pub fn create() -> Self {
+        Self {
+            create: true,
+            ..Self::default()
+        }
+    }
+}
+
+pub fn open(path: &Path, options: SledOptions) -> Result<Inner, StoreError> {
+    let chunks = 512..=65_536;
+    if !chunks.contains(&options.chunk_bytes) {
+        return Err(StoreError::Unavailable(format!(
+            "chunk_bytes is {}, expected {} to {}",
+            options.chunk_bytes,
+            chunks.start(),
+            chunks.end()
+        )));
+    }
+    let made = path.join(MARKER).exists() || path.join(SUSPECT_MARKER).exists();
+    if !made {
+        check_can_make(path, options.create)?;
+        make_directory(path)?;
+    }
+    let config = ::sled::Config::new()
+        .path(path)
+        .cache_capacity(options.cache_bytes)
+        .segment_size(options.segment_bytes);
+    let db = open_sled(&config, path, options.lock_wait)?;
+    let file = path.join("db");
+    let file = OpenOptions::new()
+        .write(true)
+        .open(&file)
+        .map_err(|error| file_error("open", &file, &error))?;
+    let inner = Inner {
+        path: path.to_owned(),
+        config,
+        db,
+        file,
+        position: Watched::new(Position::default()),
+        health: Health::default(),
+        writer: Mutex::new(Guard::new(options.reserve, options.free_space.clone())),
+        compactor: Mutex::new(()),
+        deletion: RwLock::new(()),
+        options,
+    };
+    if made {
+        inner.check_format()?;
+    } else {
+        inner.make()?;
+    }
+    inner.recover()?;
+    Ok(inner)
+}
+
+/// Refuses to make a store unless asked, and among files that are not ours.
+fn check_can_make(path: &Path, create: bool) -> Result<(), StoreError> {
+    let refused = |why: &str| {
+        let path = path.display();
+        Err(StoreError::Unavailable(format!(
+            "no store in {path}: {why}"
+        )))
+    };
+    let files = match fs::read_dir(path) {
+        Ok(files) => files,
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            return if create {
+                Ok(())
+            } else {
+                refused("there is no such directory")
+            };
+        }
+        Err(error) => return Err(file_error("read", path, &error)),
+    };
+    if !create {
+        return refused("the directory holds none");
+    }
+    for file in files {
+        let name = file
+            .map_err(|error| file_error("read", path, &error))?
+            .file_name();
+        let name = name.to_string_lossy();
+        // What sled makes may be left of an attempt that was interrupted.
+        let ours = name.starts_with("leasehold.") || name.starts_with("snap.");
+        if !ours && !["db", "conf", "blobs"].contains(&&*name) {
+            return refused(&format!(
+                "the directory holds other things, such as `{name}`; choose an empty one"
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn make_directory(path: &Path) -> Result<(), StoreError> {
+    fs::create_dir_all(path).map_err(|error| file_error("make", path, &error))?;
+    if let Some(parent) = path
+        .parent()
+        .filter(|parent| !parent.as_os_str().is_empty())
+    {
+        sync_directory(parent)?;
+    }
+    Ok(())
+}
+
+fn open_sled(
+    config: &::sled::Config,
+    path: &Path,
+    lock_wait: Duration,
+) -> Result<::sled::Db, StoreError> {
+    let mut waited = Duration::ZERO;
+    loop {
+        match config.open() {
+            Err(::sled::Error::Io(error)) if error.to_string().contains("acquire lock") => {
+                if waited >= lock_wait {
+                    return Err(StoreError::Locked(format!(
+                        "{} is in use by another process: stop it, or ask it over HTTP",
+                        path.display()
+                    )));
+                }
+                pause();
+                waited += LOCK_PAUSE;
+            }
+            Err(::sled::Error::Io(error)) => return Err(file_error("open", path, &error)),
+            opened => return opened.map_err(read_error),
+        }
+    }
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "another process holds the lock: there is nothing to be woken by"
+)]
+fn pause() {
+    std::thread::sleep(LOCK_PAUSE);
+}
+
+impl Inner {
+    fn make(&self) -> Result<(), StoreError> {
+        if !self.db.is_empty() || self.db.tree_names().len() != 1 {
+            self.check_format()?;
+        }
+        let row = layout::FORMAT_ROW;
+        let record = layout::write_number(row, layout::FORMAT);
+        self.db.insert(row, record).map_err(read_error)?;
+        self.db.flush().map_err(read_error)?;
+        let failed = |error| file_error("write to", &self.path, &error);
+        self.file.sync_all().map_err(failed)?;
+        let marker = File::create(self.path.join(MARKER)).map_err(failed)?;
+        marker.sync_all().map_err(failed)?;
+        sync_directory(&self.path)
+    }
+
+    fn check_format(&self) -> Result<(), StoreError> {
+        let path = self.path.display();
+        match self.rows().number(layout::FORMAT_ROW)? {
+            Some(layout::FORMAT) => Ok(()),
+            Some(format) => Err(StoreError::Unavailable(format!(
+                "the store in {path} has format {format}, this program reads format {}",
+                layout::FORMAT
+            ))),
+            None if self.db.is_empty() => Err(StoreError::Damaged(format!(
+                "{path} was a store, but nothing is left in it"
+            ))),
+            None => Err(StoreError::Unavailable(format!(
+                "the database in {path} is not a store of this program"
+            ))),
+        }
+    }
+
+    /// Finds out how far the store had come and completes what was interrupted.
+    fn recover(&self) -> Result<(), StoreError> {
+        let rows = self.rows();
+        let compacted = rows.number(layout::COMPACTED_ROW)?.unwrap_or(0);
+        let last = rows.events()?.map_or(0, |(_, last)| last);
+        let mut position = Position {
+            revision: last.max(compacted),
+            compacted,
+        };
+        if self.path.join(SUSPECT_MARKER).exists() {
+            position = self.repair(position)?;
+        }
+        *self.position.lock()? = position;
+        self.delete_up_to(compacted)
+    }
+}
+
+fn sync_directory(path: &Path) -> Result<(), StoreError> {
+    if cfg!(unix) {
+        let synced = File::open(path).and_then(|directory| directory.sync_all());
+        synced.map_err(|error| file_error("sync", path, &error))?;
+    }
+    Ok(())
+}
+
+/// Bytes that a directory takes on the disk, without its subdirectories' own entries.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn disk_size(path: &Path) -> Result<u64, StoreError> {
+    let failed = |error| file_error("read", path, &error);
+    let mut total = 0;
+    for file in fs::read_dir(path).map_err(failed)? {
+        let file = file.map_err(failed)?;
+        // sled renames and removes files meanwhile.
+        let Ok(metadata) = file.metadata() else {
+            continue;
+        };
+        total += if metadata.is_dir() {
+            disk_size(&file.path())?
+        } else {
+            allocated(&metadata)
+        };
+    }
+    Ok(total)
+}
+
+#[cfg(unix)]
+fn allocated(metadata: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::blocks(metadata) * 512
+}
+
+#[cfg(not(unix))]
+fn allocated(metadata: &fs::Metadata) -> u64 {
+    metadata.len()
+}
