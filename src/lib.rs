@@ -7,3 +7,4 @@ pub mod metastorage;
 pub mod model;
 pub mod placement;
 pub mod replica;
+pub mod sim;

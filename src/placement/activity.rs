@@ -129,8 +129,11 @@ impl Activity {
                 newer.is_some()
             }
             Role::Standby { epoch: known } => {
+                // The new epoch may be the own one, its acknowledgement still on the way: a question
+                // that is being asked stays open.
                 if let Some(epoch) = epoch.filter(|epoch| *epoch > known) {
-                    self.stand_by(epoch, now);
+                    self.role = Role::Standby { epoch };
+                    self.seen = now;
                 } else if beat {
                     self.seen = now;
                 }
@@ -149,9 +152,14 @@ impl Activity {
         self.beat_at = None;
     }
 
-    /// The epoch is this driver's now.
-    pub fn took(&mut self, epoch: Revision) {
-        self.role = Role::Reading { epoch };
+    /// The epoch is this driver's now, unless the watch has shown a later one meanwhile. Says
+    /// which.
+    pub fn took(&mut self, epoch: Revision) -> bool {
+        let overtaken = matches!(self.role, Role::Standby { epoch: known } if known > epoch);
+        if !overtaken {
+            self.role = Role::Reading { epoch };
+        }
+        !overtaken
     }
 
     /// What is stored is known: act.

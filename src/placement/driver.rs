@@ -362,8 +362,9 @@ impl PlacementDriver {
         match reply {
             StoreReply::Won(epoch) => {
                 // Others may have written since this driver last read: read, then act.
-                self.activity.took(epoch);
-                self.request_role(StoreRequest::Read, out);
+                if self.activity.took(epoch) {
+                    self.request_role(StoreRequest::Read, out);
+                }
             }
             StoreReply::Lost(stored) => self.activity.stand_by(stored.epoch, now.monotonic),
             StoreReply::Read(stored) => match self.activity.taken() {

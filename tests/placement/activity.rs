@@ -105,3 +105,20 @@ fn an_idle_driver_beats_and_a_batch_carries_a_beat() {
     }
     assert_eq!(counts, (40, 10));
 }
+
+#[test]
+fn the_watch_may_show_the_own_epoch_before_its_acknowledgement() {
+    let mut driver = Stage::published(1).rival();
+    driver.run(1000);
+    driver.held = Some(Vec::new());
+    driver.run(500);
+    let (id, request) = driver.held.take().unwrap().remove(0);
+    assert!(matches!(request, StoreRequest::TakeEpoch { .. }));
+    let won = driver.shelf.execute(request);
+    driver.input(Input::Observed {
+        epoch: Some(driver.shelf.stored.epoch),
+        beat: true,
+    });
+    driver.input(Input::Reply(id, won));
+    assert!(matches!(driver.driver.role(), Role::Active { .. }));
+}

@@ -1,0 +1,6 @@
+//! A whole cluster in simulated time.
+
+mod invariants;
+mod renewals;
+mod scenarios;
+mod trace;
