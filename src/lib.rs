@@ -3,8 +3,10 @@
 
 pub mod cluster;
 pub mod codec;
+pub mod daemon;
 pub mod metastorage;
 pub mod model;
 pub mod placement;
 pub mod replica;
+pub mod server;
 pub mod sim;
