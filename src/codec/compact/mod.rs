@@ -10,6 +10,9 @@ pub(crate) mod element;
 pub(crate) mod encode;
 mod header;
 mod quick;
+mod tally;
+
+pub(crate) use tally::tally;
 
 /// Bytes 1 to 3 of the magic; byte 0 is the version.
 pub(crate) const MAGIC: [u8; 3] = [0xEF, 0xBE, 0x43];

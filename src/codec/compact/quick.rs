@@ -169,7 +169,7 @@ impl Writing {
         let period = self.common.wrapping_sub(start >> 16);
         // The bits from 7 × byte on, at the byte's place.
         let bits = |byte: u32| period << (PERIOD_BIT + byte) & 0x7F << (PERIOD_BIT + 8 * byte);
-        let (period, more, len) = if period < 1 << 14 && period >= 1 << 7 {
+        let (period, more, len) = if (1 << 7..1 << 14).contains(&period) {
             (bits(0) | bits(1), 0x80, 2)
         } else if period < 1 << 28 {
             if period >= 1 << 21 {
