@@ -116,6 +116,7 @@ impl Crank {
                 Err(RecvTimeoutError::Timeout) => {}
             }
             if self.until == Some(due) {
+                self.booted.cluster.pass(due);
                 return Ok(());
             }
             for effect in self.booted.cluster.step() {
