@@ -15,9 +15,14 @@ use super::failure::{Health, file_error, read_error};
 use super::space::{FreeSpace, Guard, Reserve};
 use super::{Inner, layout};
 
-/// Largest run of bytes that sled keeps in its log is a quarter of this, and a page of 17 rows has
-/// to fit in there. sled remembers it: a store can only be opened with the size it was made with.
+/// sled remembers this: a store can only be opened with the size it was made with. A page above a
+/// quarter of it becomes a file in `blobs/`.
 const SEGMENT_BYTES: usize = 512 << 10;
+
+/// A page of sled has up to 19 rows (16, and 3 of a sibling merged into it): of this size they stay
+/// below a quarter of a segment, with their keys. Larger chunks are a little faster and leave more
+/// on the disk; smaller ones the reverse. See docs/STORE.md.
+const CHUNK_BYTES: usize = 6 << 10;
 
 /// Says that the directory holds a store of ours which was completely made.
 pub const MARKER: &str = "leasehold.store";
@@ -34,7 +39,8 @@ pub struct SledOptions {
     pub create: bool,
     /// sled's page cache, bytes; the memory it takes can be several times that.
     pub cache_bytes: u64,
-    /// Values above so many bytes are split into chunks of this size, 512 to 65,536.
+    /// Values above so many bytes are split into chunks of this size, 512 to 65,536. Values that
+    /// are stored keep the size they were split with.
     pub chunk_bytes: usize,
     /// How long to wait for the lock of the directory, which can come late after a store in it was
     /// closed.
@@ -48,8 +54,6 @@ pub struct SledOptions {
     /// Acknowledges what is not on the disk. For the test that shows that this would be noticed.
     #[doc(hidden)]
     pub skip_sync: bool,
-    #[doc(hidden)]
-    pub segment_bytes: usize,
 }
 
 impl Default for SledOptions {
@@ -57,13 +61,12 @@ impl Default for SledOptions {
         Self {
             create: false,
             cache_bytes: 16 << 20,
-            chunk_bytes: 6 << 10,
+            chunk_bytes: CHUNK_BYTES,
             lock_wait: Duration::from_secs(1),
             limits: Limits::default(),
             reserve: Reserve::default(),
             free_space: FreeSpace::default(),
             skip_sync: false,
-            segment_bytes: SEGMENT_BYTES,
         }
     }
 }
@@ -96,7 +99,7 @@ pub fn open(path: &Path, options: SledOptions) -> Result<Inner, StoreError> {
     let config = ::sled::Config::new()
         .path(path)
         .cache_capacity(options.cache_bytes)
-        .segment_size(options.segment_bytes);
+        .segment_size(SEGMENT_BYTES);
     let db = open_sled(&config, path, options.lock_wait)?;
     let file = path.join("db");
     let file = OpenOptions::new()
