@@ -94,7 +94,7 @@ struct State {
     /// Versions of each key, oldest first; never empty.
     versions: BTreeMap<Bytes, Vec<Version<Bytes>>>,
     /// Keys that each uncompacted revision changed.
-    changed: BTreeMap<Revision, Vec<Bytes>>,
+    changed: BTreeMap<Revision, Arc<[Bytes]>>,
 }
 
 impl State {
@@ -167,8 +167,12 @@ impl History for State {
         Ok(())
     }
 
-    fn changed(&self, revision: Revision) -> Result<Vec<Bytes>, StoreError> {
-        Ok(self.changed.get(&revision).cloned().unwrap_or_default())
+    fn changed(&self, revision: Revision) -> Result<Arc<[Bytes]>, StoreError> {
+        Ok(self
+            .changed
+            .get(&revision)
+            .cloned()
+            .unwrap_or_else(|| Arc::new([])))
     }
 }
 
