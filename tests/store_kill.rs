@@ -14,6 +14,8 @@ use leasehold::model::workload::SplitMix64;
 /// Where the child writes; without it the child's test does nothing.
 const DIRECTORY: &str = "LEASEHOLD_TEST_KILL_DIRECTORY";
 const KILLS: u64 = 100;
+/// Another number of kills, and so another course of events.
+const MORE: &str = "LEASEHOLD_TEST_KILLS";
 /// Revisions of history that the child keeps.
 const KEPT: Revision = 30;
 const BATCH: usize = 190_000;
@@ -78,7 +80,7 @@ fn child_writer() {
         out.write_all(format!("\nacknowledged {revision}\n").as_bytes())
             .unwrap();
         out.flush().unwrap();
-        if revision % 5 == 0 && revision > KEPT {
+        if revision.is_multiple_of(5) && revision > KEPT {
             store.compact(revision - KEPT).unwrap();
             out.write_all(format!("\ncompacted {}\n", revision - KEPT).as_bytes())
                 .unwrap();
@@ -91,10 +93,11 @@ fn child_writer() {
 fn nothing_acknowledged_is_lost_and_nothing_half_written_shows() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("store");
-    let mut random = SplitMix64::new(7);
+    let kills = std::env::var(MORE).map_or(KILLS, |kills| kills.parse().unwrap());
+    let mut random = SplitMix64::new(kills);
     let mut before = Seen::default();
     let mut without_progress = 0;
-    for _ in 0..KILLS {
+    for _ in 0..kills {
         let seen = run_and_kill(&path, Duration::from_micros(random.below(150_000)), before);
         without_progress += u64::from(seen == before);
         let store = open(&path);
@@ -109,12 +112,12 @@ fn nothing_acknowledged_is_lost_and_nothing_half_written_shows() {
             compacted,
         };
     }
-    println!("{KILLS} kills, {without_progress} before the first write, last: {before:?}");
+    println!("{kills} kills, {without_progress} before the first write, last: {before:?}");
     assert!(
-        without_progress < KILLS / 2,
+        without_progress < kills / 2,
         "killed too early to show anything"
     );
-    assert!(before.acknowledged > KILLS, "{before:?}");
+    assert!(before.acknowledged > kills, "{before:?}");
     assert!(before.compacted > 0);
 }
 
