@@ -3,7 +3,7 @@
 //! 1,440 renewals of 193,636 bytes, each with a row for its size, five beats of the driver between
 //! two of them; 240 renewals of history kept, compacted every 12.
 //!
-//! `cargo bench --bench store_size [-- DIRECTORY [CHUNK_BYTES [RENEWALS]]]`; with `ROWS` in the
+//! `cargo bench --bench store_size [-- DIRECTORY [CHUNK_BYTES [CLEAN_EVERY_MS [RENEWALS]]]]`; with `ROWS` in the
 //! environment also a store with a million small rows.
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot go on fails")]
 
@@ -38,6 +38,9 @@ fn main() {
     let mut options = SledOptions::create();
     if let Some(chunk) = arguments.next() {
         options.chunk_bytes = chunk.parse().unwrap();
+    }
+    if let Some(every) = arguments.next() {
+        options.clean_every = Duration::from_millis(every.parse().unwrap());
     }
     let renewals = arguments
         .next()
@@ -96,12 +99,16 @@ fn hour(store: &SledStore, count: usize) {
             compactions.push(one.elapsed());
         }
         if renewal % 60 == 0 {
-            largest = largest.max(disk_size(store.path()).unwrap());
+            let size = disk_size(store.path()).unwrap();
+            largest = largest.max(size);
+            if renewal % 1440 == 0 {
+                println!("after {renewal}: {} MB", size >> 20);
+            }
         }
         slowest = slowest.max(one.elapsed());
     }
     println!(
-        "{RENEWALS} renewals and {} beats: {:?}",
+        "{count} renewals and {} beats: {:?}",
         beats.len(),
         began.elapsed()
     );

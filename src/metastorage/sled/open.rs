@@ -45,6 +45,9 @@ pub struct SledOptions {
     /// How long to wait for the lock of the directory, which can come late after a store in it was
     /// closed.
     pub lock_wait: Duration,
+    /// How often sled gathers in the background what is left of mostly empty segments, milliseconds
+    /// at least. With many writes between two times it lags behind, and the directory grows.
+    pub clean_every: Duration,
     /// Largest keys, values and transactions.
     pub limits: Limits,
     /// How much of the disk to leave free.
@@ -63,6 +66,7 @@ impl Default for SledOptions {
             cache_bytes: 16 << 20,
             chunk_bytes: CHUNK_BYTES,
             lock_wait: Duration::from_secs(1),
+            clean_every: Duration::from_millis(250),
             limits: Limits::default(),
             reserve: Reserve::default(),
             free_space: FreeSpace::default(),
@@ -99,7 +103,8 @@ pub fn open(path: &Path, options: SledOptions) -> Result<Inner, StoreError> {
     let config = ::sled::Config::new()
         .path(path)
         .cache_capacity(options.cache_bytes)
-        .segment_size(SEGMENT_BYTES);
+        .segment_size(SEGMENT_BYTES)
+        .flush_every_ms(Some(milliseconds(options.clean_every)));
     let db = open_sled(&config, path, options.lock_wait)?;
     let file = path.join("db");
     let file = OpenOptions::new()
@@ -125,6 +130,10 @@ pub fn open(path: &Path, options: SledOptions) -> Result<Inner, StoreError> {
     }
     inner.recover()?;
     Ok(inner)
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1)
 }
 
 /// Refuses to make a store unless asked, and among files that are not ours.
