@@ -3,8 +3,8 @@
 //! 1,440 renewals of 193,636 bytes, each with a row for its size, five beats of the driver between
 //! two of them; 240 renewals of history kept, compacted every 12.
 //!
-//! `cargo bench --bench store_size [-- DIRECTORY [CHUNK_BYTES [CLEAN_EVERY_MS [RENEWALS]]]]`; with `ROWS` in the
-//! environment also a store with a million small rows.
+//! `cargo bench --bench store_size [-- DIRECTORY [CHUNK_BYTES [CLEAN_EVERY_MS [RENEWALS]]]]`; with
+//! `ROWS` in the environment also a store with a million small rows.
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot go on fails")]
 
 use std::path::PathBuf;
