@@ -142,3 +142,23 @@ fn a_locked_directory_is_told_and_waited_for() {
         assert_eq!(waiting.join().unwrap(), Ok(()));
     });
 }
+
+#[test]
+fn an_interrupted_opening_leaves_nothing_in_the_way() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    // Killed before sled had made its database, half of the settings written.
+    fs::create_dir_all(path.join("blobs")).unwrap();
+    fs::write(
+        path.join("conf"),
+        "segment_size: 524288\nuse_compression: false\nvers",
+    )
+    .unwrap();
+    put(&open(&path), "a", large(1));
+    // Killed while sled wrote a snapshot, which is what it would read first.
+    for content in ["", "half a snapshot, long enough to be checked"] {
+        fs::write(path.join("snap.00FFFFFFFFFFFFFF.generating"), content).unwrap();
+        let store = open(&path);
+        assert_eq!(*store.get(b"a", None).unwrap().unwrap().value, large(1));
+    }
+}

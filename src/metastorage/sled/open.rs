@@ -13,7 +13,7 @@ use crate::metastorage::waiting::Watched;
 
 use super::failure::{Health, file_error, read_error};
 use super::space::{FreeSpace, Guard, Reserve};
-use super::{Inner, layout};
+use super::{Inner, layout, leftovers};
 
 /// sled remembers this: a store can only be opened with the size it was made with. A page above a
 /// quarter of it becomes a file in `blobs/`.
@@ -105,7 +105,7 @@ pub fn open(path: &Path, options: SledOptions) -> Result<Inner, StoreError> {
         .cache_capacity(options.cache_bytes)
         .segment_size(SEGMENT_BYTES)
         .flush_every_ms(Some(milliseconds(options.clean_every)));
-    let db = open_sled(&config, path, options.lock_wait)?;
+    let db = open_sled(&config, path, made, options.lock_wait)?;
     let file = path.join("db");
     let file = OpenOptions::new()
         .write(true)
@@ -188,10 +188,12 @@ fn make_directory(path: &Path) -> Result<(), StoreError> {
 fn open_sled(
     config: &::sled::Config,
     path: &Path,
+    made: bool,
     lock_wait: Duration,
 ) -> Result<::sled::Db, StoreError> {
     let mut waited = Duration::ZERO;
     loop {
+        leftovers::remove(path, made)?;
         match config.open() {
             Err(::sled::Error::Io(error)) if error.to_string().contains("acquire lock") => {
                 if waited >= lock_wait {
@@ -227,6 +229,9 @@ impl Inner {
         self.db.insert(row, record).map_err(read_error)?;
         self.db.flush().map_err(read_error)?;
         let failed = |error| file_error("write to", &self.path, &error);
+        // sled syncs its settings nowhere.
+        let settings = OpenOptions::new().write(true).open(self.path.join("conf"));
+        settings.and_then(|file| file.sync_all()).map_err(failed)?;
         self.file.sync_all().map_err(failed)?;
         let marker = File::create(self.path.join(MARKER)).map_err(failed)?;
         marker.sync_all().map_err(failed)?;
@@ -273,36 +278,4 @@ fn sync_directory(path: &Path) -> Result<(), StoreError> {
         synced.map_err(|error| file_error("sync", path, &error))?;
     }
     Ok(())
-}
-
-/// Bytes that a directory takes on the disk, without its subdirectories' own entries.
-///
-/// # Errors
-/// If it cannot be read.
-pub fn disk_size(path: &Path) -> Result<u64, StoreError> {
-    let failed = |error| file_error("read", path, &error);
-    let mut total = 0;
-    for file in fs::read_dir(path).map_err(failed)? {
-        let file = file.map_err(failed)?;
-        // sled renames and removes files meanwhile.
-        let Ok(metadata) = file.metadata() else {
-            continue;
-        };
-        total += if metadata.is_dir() {
-            disk_size(&file.path())?
-        } else {
-            allocated(&metadata)
-        };
-    }
-    Ok(total)
-}
-
-#[cfg(unix)]
-fn allocated(metadata: &fs::Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::blocks(metadata) * 512
-}
-
-#[cfg(not(unix))]
-fn allocated(metadata: &fs::Metadata) -> u64 {
-    metadata.len()
 }
