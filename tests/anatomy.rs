@@ -1,4 +1,5 @@
 //! Every byte of a batch belongs to one part.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 

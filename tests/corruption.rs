@@ -1,5 +1,6 @@
 //! A hundred thousand damaged batches: none crashes or stalls a reader, and what is read in spite
 //! of the damage is a sound batch.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 

@@ -1,5 +1,6 @@
 //! Hostile bytes in the compact formats get an error, each with its place; what is harmless is
 //! read.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Hostile bytes in the naive format get an error with its place.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 

@@ -1,4 +1,5 @@
 //! Random batches come back as they went, in every format that can carry them.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
 

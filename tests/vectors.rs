@@ -1,4 +1,5 @@
 //! Every format writes the bytes of the vectors and reads them.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 
