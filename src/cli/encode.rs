@@ -72,6 +72,10 @@ fn read_leases(input: &Input) -> Result<LeaseBatch, Failure> {
         if text.iter().all(u8::is_ascii_whitespace) {
             continue;
         }
+        // An array would do for the deserializer, but is not what `decode` prints.
+        if text.trim_ascii_start().first() != Some(&b'{') {
+            return Err(at(line, "not a JSON object".to_owned()));
+        }
         match serde_json::from_slice::<Lease>(text) {
             Ok(lease) => leases.push(lease),
             Err(error) => return Err(at(line, diagnose(text, &error))),
