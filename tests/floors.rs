@@ -35,7 +35,7 @@ const IMPURE: &[(&str, &str)] = &[
     ),
     ("std::fs", "files belong to the stores and the top floors"),
     ("std::net", "sockets belong to the top floors"),
-    ("rand::rng", "a global random source"),
+    ("rand::rng()", "a global random source"),
 ];
 
 /// What floors 3 to 5 must not name either. The codec may look things up in them; who does more

@@ -6,3 +6,14 @@ mod invariants;
 mod renewals;
 mod scenarios;
 mod trace;
+
+use std::sync::Arc;
+
+use leasehold::cluster::scenario::Scenario;
+use leasehold::metastorage::memory::MemoryStore;
+use leasehold::sim::Simulation;
+
+/// A simulation over a store in memory.
+fn simulate(scenario: Scenario) -> Simulation {
+    Simulation::new(scenario, Arc::new(MemoryStore::new())).unwrap()
+}
