@@ -29,3 +29,4 @@ pub mod record;
 pub mod renewal;
 pub mod retention;
 pub mod tracker;
+mod writing;
