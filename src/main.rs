@@ -1,1 +1,5 @@
-fn main() {}
+//! The `leasehold` command; everything is in the library.
+
+fn main() -> std::process::ExitCode {
+    leasehold::cli::main()
+}
