@@ -92,7 +92,7 @@ fn print_report(out: &mut impl Write, report: &Report) -> io::Result<()> {
         count(report.batches),
         count(report.size_rows),
         report.revision,
-        report.compacted + 1,
+        report.compacted.saturating_add(1),
         if report.damaged == 0 {
             ": all is well"
         } else {
