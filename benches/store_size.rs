@@ -3,7 +3,8 @@
 //! 1,440 renewals of 193,636 bytes, each with a row for its size, five beats of the driver between
 //! two of them; 240 renewals of history kept, compacted every 12.
 //!
-//! `cargo bench --bench store_size [-- DIRECTORY [CHUNK_BYTES]]`
+//! `cargo bench --bench store_size [-- DIRECTORY [CHUNK_BYTES [CLEAN_EVERY_MS [RENEWALS]]]]`; with
+//! `ROWS` in the environment also a store with a million small rows.
 #![allow(clippy::unwrap_used, reason = "a measurement that cannot go on fails")]
 
 use std::path::PathBuf;
@@ -18,7 +19,7 @@ const BEATS: u64 = 5;
 const KEPT: usize = 240;
 const COMPACT_EVERY: usize = 12;
 const BATCH: usize = 193_636;
-/// Small rows from before, as after months of life.
+/// Small rows, as after a month of life.
 const ROWS: u64 = 1_000_000;
 
 #[allow(clippy::disallowed_methods, reason = "it measures time")]
@@ -38,12 +39,15 @@ fn main() {
     if let Some(chunk) = arguments.next() {
         options.chunk_bytes = chunk.parse().unwrap();
     }
-    if let Some(segment) = arguments.next() {
-        options.segment_bytes = segment.parse().unwrap();
+    if let Some(every) = arguments.next() {
+        options.clean_every = Duration::from_millis(every.parse().unwrap());
     }
+    let renewals = arguments
+        .next()
+        .map_or(RENEWALS, |renewals| renewals.parse().unwrap());
     println!("chunks of {} bytes", options.chunk_bytes);
     let store = SledStore::open(path.join("hour"), options.clone()).unwrap();
-    hour(&store);
+    hour(&store, renewals);
     println!("peak memory {} MB", peak_memory());
     drop(store);
     let began = now();
@@ -62,7 +66,7 @@ fn main() {
     }
 }
 
-fn hour(store: &SledStore) {
+fn hour(store: &SledStore, count: usize) {
     let mut random = SplitMix64::new(1);
     let mut batch: Vec<u8> = (0..BATCH).map(|_| random.next() as u8).collect();
     let mut revisions = Vec::new();
@@ -72,7 +76,7 @@ fn hour(store: &SledStore) {
     let mut renewals = Vec::new();
     let mut compactions = Vec::new();
     let began = now();
-    for renewal in 0..RENEWALS {
+    for renewal in 0..count {
         batch[..8].copy_from_slice(&random.next().to_le_bytes());
         let ops = vec![
             put(b"leases", &batch),
@@ -95,12 +99,16 @@ fn hour(store: &SledStore) {
             compactions.push(one.elapsed());
         }
         if renewal % 60 == 0 {
-            largest = largest.max(disk_size(store.path()).unwrap());
+            let size = disk_size(store.path()).unwrap();
+            largest = largest.max(size);
+            if renewal % 1440 == 0 {
+                println!("after {renewal}: {} MB", size >> 20);
+            }
         }
         slowest = slowest.max(one.elapsed());
     }
     println!(
-        "{RENEWALS} renewals and {} beats: {:?}",
+        "{count} renewals and {} beats: {:?}",
         beats.len(),
         began.elapsed()
     );

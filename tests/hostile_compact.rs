@@ -1,9 +1,14 @@
 //! Hostile bytes in the compact formats get an error, each with its place; what is harmless is
 //! read.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 
+use leasehold::codec::anatomy::{self, Part};
 use leasehold::codec::{self, Defect, Format};
+use leasehold::model::batch::LeaseBatch;
+use leasehold::model::hlc::HybridTimestamp;
+use leasehold::model::workload::Workload;
 use support::{malformed, vectors};
 
 #[test]
@@ -117,6 +122,69 @@ fn every_truncation_of_every_vector_is_refused() {
                     vector.name
                 );
             }
+        }
+    }
+}
+
+/// Bytes before the first section.
+fn head(bytes: &[u8]) -> usize {
+    let parts = anatomy::dissect(None, bytes).unwrap().parts;
+    let head = [Part::Header, Part::Names, Part::NodeIds];
+    let parts = parts.iter().filter(|(part, _)| head.contains(part));
+    parts.map(|(_, size)| size).sum()
+}
+
+#[test]
+fn overlong_numbers_are_refused_in_whatever_lease() {
+    for workload in [Workload::Reference, Workload::Steady, Workload::Churn] {
+        let batch = workload.with_tables(2);
+        let bytes = codec::encode(Format::CompactV2, &batch).unwrap();
+        let mut tried = 0;
+        for at in head(&bytes)..bytes.len() {
+            let last_of_several = bytes[at - 1] & 0x80 != 0 && bytes[at] & 0x80 == 0;
+            if last_of_several {
+                let mut overlong = bytes.clone();
+                overlong[at] = 0;
+                let error = codec::decode(&overlong).unwrap_err();
+                assert!(error.offset <= at, "{error}");
+                assert!(
+                    error.to_string().contains("longer than its value"),
+                    "{error}"
+                );
+                tried += 1;
+            }
+        }
+        assert!(tried >= 40, "{tried}");
+    }
+}
+
+#[test]
+fn a_start_out_of_range_is_refused_in_whatever_lease() {
+    let at = |physical| HybridTimestamp::new(physical, 0).unwrap();
+    let mut lease = vectors()[1].leases[0].clone();
+    (lease.start, lease.expiration) = (at(1), at(200));
+    let leases: Vec<_> = (0..9)
+        .map(|partition| {
+            let group = lease.group.with_partition(partition);
+            let lease = lease.clone();
+            leasehold::model::lease::Lease { group, ..lease }
+        })
+        .collect();
+    let batch = LeaseBatch::from_leases(&leases).unwrap();
+    let bytes = codec::encode(Format::CompactV2, &batch).unwrap();
+    // Flags, nodes, a period of 199, start logical 0.
+    let element = [0x03, 0x01, 0xC8, 0x01, 0x01];
+    let places: Vec<_> = (head(&bytes)..bytes.len() - 4)
+        .filter(|at| bytes[*at..*at + 5] == element)
+        .collect();
+    assert_eq!(places.len(), 9);
+    for place in places {
+        for (period, why) in [(0xC9, "none"), (0xCA, "-1 is outside")] {
+            let mut bad = bytes.clone();
+            bad[place + 2] = period;
+            let error = codec::decode(&bad).unwrap_err();
+            assert_eq!((error.offset, error.field), (place + 2, "start"), "{error}");
+            assert!(error.to_string().contains(why), "{error}");
         }
     }
 }

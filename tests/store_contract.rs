@@ -68,6 +68,7 @@ suite![
     large::around_the_chunk_size,
     large::several_in_one_transaction,
     large::compacted,
+    large::the_largest,
 ];
 
 /// The sled store under test.

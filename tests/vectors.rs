@@ -1,9 +1,11 @@
 //! Every format writes the bytes of the vectors and reads them.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 mod support;
 
 use leasehold::codec::{self, EncodeError, Format};
-use leasehold::model::batch::LeaseBatch;
+use leasehold::model::batch::{LeaseBatch, LeaseDraft};
+use leasehold::model::ids::Incarnation;
 use support::{LOSSY, sorted, vectors};
 
 #[test]
@@ -23,6 +25,9 @@ fn encode_gives_the_bytes_of_the_vectors() {
                     let written = written.unwrap();
                     assert_ne!(written, expected, "{name}: no tie");
                     assert_eq!(codec::decode(&written).unwrap().batch, batch, "{name}");
+                    // The original's choice is read and replaced.
+                    let original = codec::decode(&expected).unwrap().batch;
+                    assert_eq!(codec::encode(format, &original).unwrap(), written, "{name}");
                 }
                 Some(expected) => {
                     assert_eq!(
@@ -139,4 +144,33 @@ fn a_forced_format_must_be_the_right_one() {
             assert_eq!(read.is_ok(), readable, "{written} as {asked}");
         }
     }
+}
+
+#[test]
+fn a_common_expiration_that_is_not_the_most_frequent_is_replaced() {
+    let vectors = vectors();
+    let tie = vectors.iter().find(|v| v.name == "tie_2_values").unwrap();
+    let expected = codec::encode(
+        Format::CompactV2,
+        &LeaseBatch::from_leases(&tie.leases).unwrap(),
+    );
+    // The common expiration of a batch of one lease stays when the other lease comes.
+    let mut leases = tie.leases.clone();
+    leases.sort_by_key(|lease| lease.expiration);
+    let mut batch = LeaseBatch::from_leases(&leases[1..]).unwrap();
+    let earlier = leases.swap_remove(0);
+    let draft = LeaseDraft {
+        holder: Incarnation {
+            name: earlier.holder_name,
+            id: earlier.holder_id,
+        },
+        start: earlier.start,
+        expiration: Some(earlier.expiration),
+        accepted: earlier.accepted,
+        prolongable: earlier.prolongable,
+        candidate: earlier.proposed_candidate,
+    };
+    batch.apply(&[(earlier.group, Some(draft))].into());
+    assert!(batch.common_expiration() > earlier.expiration);
+    assert_eq!(codec::encode(Format::CompactV2, &batch), expected);
 }

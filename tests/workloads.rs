@@ -1,4 +1,5 @@
 //! The named workloads have the sizes and digests that are on record, in every format.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::BTreeMap;
 

@@ -4,10 +4,20 @@
 //! to standard error; a reader that closes standard output early (`| head`) ends a command
 //! quietly.
 
+mod compare;
+mod decode;
+mod encode;
 mod failure;
-#[allow(dead_code, reason = "each command uses a part")]
+mod input;
+mod inspect;
+mod live;
 mod output;
+mod payload;
 mod query;
+mod run;
+mod scenarios;
+mod signals;
+mod timing;
 
 use std::process::ExitCode;
 
@@ -30,20 +40,32 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Show how large the stored batches are
+    /// Run a simulated cluster that grants and renews leases, until it is stopped
+    Run(run::Run),
     Sizes(query::sizes::Sizes),
-    /// Show who holds which lease
     Leases(query::leases::Leases),
-    /// Check everything that is stored
     Verify(query::verify::Verify),
+    /// Print the leases of a stored batch, one JSON object per line
+    Decode(decode::Decode),
+    /// Write a batch from leases, one JSON object per line
+    Encode(encode::Encode),
+    /// Show what a stored batch holds and where its bytes go
+    Inspect(inspect::Inspect),
+    /// Compare the formats by size and time on one batch
+    Compare(compare::Compare),
 }
 
 impl Command {
     fn run(self) -> Result<(), Failure> {
         match self {
+            Self::Run(command) => command.run(),
             Self::Sizes(command) => command.run(),
             Self::Leases(command) => command.run(),
             Self::Verify(command) => command.run(),
+            Self::Decode(command) => command.run(),
+            Self::Encode(command) => command.run(),
+            Self::Inspect(command) => command.run(),
+            Self::Compare(command) => command.run(),
         }
     }
 }

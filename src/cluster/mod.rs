@@ -9,7 +9,8 @@
 //!   Cluster:  drivers ◄─ network ─► nodes (replica + tracker)      heap of (time, sequence)
 //! ```
 //!
-//! * [`world`] is the cluster; [`heap`] orders its events and hashes the trace;
+//! * [`world`] is the cluster; [`heap`] orders its events and hashes the trace; messages go by
+//!   `post`, and `operations` are what a scenario has happen;
 //! * [`scenario`] says what it is made of and what happens to it;
 //! * [`catalog`] knows the tables and replicas; [`leadership`] stands in for their consensus.
 
@@ -18,5 +19,7 @@ pub mod event;
 pub mod heap;
 pub mod leadership;
 pub mod member;
+mod operations;
+mod post;
 pub mod scenario;
 pub mod world;

@@ -323,7 +323,11 @@ fn nearest_name(message: &str) -> String {
     let (true, Some(given)) = (unknown, quoted.next()) else {
         return String::new();
     };
-    let nearest = quoted.min_by_key(|valid| strsim::damerau_levenshtein(given, valid));
+    // The begin of a name is a better hint than a few changed letters.
+    let nearest = quoted.min_by_key(|valid| {
+        let distance = strsim::damerau_levenshtein(given, valid);
+        (!valid.starts_with(given), distance)
+    });
     nearest.map_or(String::new(), |valid| format!("\ndid you mean `{valid}`?"))
 }
 

@@ -23,7 +23,7 @@ use super::event::{CallId, Effect, Event, Notice, StoreCall};
 use super::heap::{EventHeap, MILLI, Micros, TraceHash};
 use super::leadership::Leadership;
 use super::member::{DriverSlot, Member};
-use super::scenario::{Action, Operation, Scenario, node_name};
+use super::scenario::{Scenario, node_name};
 
 /// How much has happened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -37,21 +37,21 @@ pub struct Counters {
 /// A simulated cluster. A crank calls [`step`](Self::step), carries out the effects and reports
 /// back with [`complete`](Self::complete) and [`observed`](Self::observed).
 pub struct Cluster {
-    scenario: Scenario,
-    begin: Micros,
-    now: Micros,
-    random: ChaCha8Rng,
-    heap: EventHeap<Event>,
-    trace: TraceHash,
-    catalog: Catalog,
-    leadership: Leadership,
-    topology: Topology,
-    nodes: Vec<Member>,
-    drivers: Vec<DriverSlot>,
-    latest: Option<Arc<LeaseUpdate>>,
-    next_in_turn: usize,
-    counters: Counters,
-    effects: Vec<Effect>,
+    pub(super) scenario: Scenario,
+    pub(super) begin: Micros,
+    pub(super) now: Micros,
+    pub(super) random: ChaCha8Rng,
+    pub(super) heap: EventHeap<Event>,
+    pub(super) trace: TraceHash,
+    pub(super) catalog: Catalog,
+    pub(super) leadership: Leadership,
+    pub(super) topology: Topology,
+    pub(super) nodes: Vec<Member>,
+    pub(super) drivers: Vec<DriverSlot>,
+    pub(super) latest: Option<Arc<LeaseUpdate>>,
+    pub(super) next_in_turn: usize,
+    pub(super) counters: Counters,
+    pub(super) effects: Vec<Effect>,
 }
 
 impl Cluster {
@@ -176,6 +176,11 @@ impl Cluster {
     /// The hash of every event so far: equal for equal seeds.
     pub fn trace_hash(&self) -> u64 {
         self.trace.value()
+    }
+
+    /// Nothing happens until this time.
+    pub fn pass(&mut self, until: Micros) {
+        self.now = self.now.max(until);
     }
 
     /// Lets the next event happen. Returns what it wants of the crank, in order.
@@ -372,71 +377,7 @@ impl Cluster {
         }
     }
 
-    /// When something that follows the store's watch arrives at a node.
-    fn in_watch_order(&mut self, from: Micros, index: usize) -> Micros {
-        let at = (from + self.delay()).max(self.nodes[index].watched_until);
-        self.nodes[index].watched_until = at;
-        at
-    }
-
-    fn send_update(&mut self, from: Micros, index: usize, update: Arc<LeaseUpdate>) {
-        if let Some(id) = self.nodes[index].id() {
-            let at = self.in_watch_order(from, index);
-            self.heap.push(at, Event::Watch { index, id, update });
-        }
-    }
-
-    fn send_driver(&mut self, from: Micros, index: usize, input: placement::io::Input) {
-        let at = from + self.delay();
-        let generation = self.drivers[index].generation;
-        let event = Event::Driver {
-            index,
-            generation,
-            input,
-        };
-        self.heap.push(at, event);
-    }
-
-    /// News of the metastorage, which arrive in order.
-    fn inform_driver(&mut self, from: Micros, index: usize, input: placement::io::Input) {
-        let at = (from + self.delay()).max(self.drivers[index].informed_until);
-        self.drivers[index].informed_until = at;
-        let generation = self.drivers[index].generation;
-        let event = Event::Driver {
-            index,
-            generation,
-            input,
-        };
-        self.heap.push(at, event);
-    }
-
-    /// To every driver that believes that it is the active one.
-    fn send_active(&mut self, input: placement::io::Input) {
-        for index in 0..self.drivers.len() {
-            let driver = self.drivers[index].up.as_ref();
-            if driver.is_some_and(|driver| matches!(driver.role(), Role::Active { .. })) {
-                self.counters.messages += 1;
-                self.send_driver(self.now, index, input.clone());
-            }
-        }
-    }
-
-    fn send_node(&mut self, index: usize, input: replica::Input) {
-        if let Some(id) = self.nodes[index].id() {
-            self.counters.messages += 1;
-            let at = self.now + self.delay();
-            self.heap.push(at, Event::Node { index, id, input });
-        }
-    }
-
-    fn publish_topology(&mut self) {
-        for index in 0..self.drivers.len() {
-            let input = placement::io::Input::Topology(self.topology.clone());
-            self.inform_driver(self.now, index, input);
-        }
-    }
-
-    fn start_driver(&mut self, index: usize, assignments: Arc<Assignments>) {
+    pub(super) fn start_driver(&mut self, index: usize, assignments: Arc<Assignments>) {
         let store = &self.scenario.store;
         let retain = Retain {
             batches_ms: store.retain.as_millis() as u64,
@@ -461,135 +402,7 @@ impl Cluster {
         self.heap.push(first, Event::Tick { index, generation });
     }
 
-    fn start_node(&mut self, index: usize) {
-        if self.nodes[index].up.is_some() {
-            return;
-        }
-        let id = self.draw_id();
-        let max_skew = self.scenario.timings.max_skew_ms;
-        let node = self.nodes[index].start(id, max_skew);
-        self.effects.push(Effect::Notice(Notice::NodeUp(node)));
-        let join = self.now + self.scenario.failures.join_ms * MILLI;
-        self.heap.push(join, Event::Joined { index, id });
-        if let Some(update) = self.latest.clone() {
-            self.send_update(self.now, index, update);
-        }
-    }
-
-    fn stop_node(&mut self, index: usize) {
-        let Some(id) = self.nodes[index].id() else {
-            return;
-        };
-        let member = &mut self.nodes[index];
-        member.up = None;
-        member.down_since = Some(self.now);
-        let name = member.name.clone();
-        self.effects.push(Effect::Notice(Notice::NodeDown(name)));
-        let noticed = self.now + self.scenario.failures.detection_ms * MILLI;
-        self.heap.push(noticed, Event::Left { index, id });
-    }
-
-    fn operate(&mut self, index: usize) {
-        let operation = self.scenario.operations[index].clone();
-        if let Some(every) = operation.every {
-            self.heap
-                .push(self.now + micros(every), Event::Operation(index));
-        }
-        match operation.action {
-            Action::RestartNode => {
-                let node = self.chosen_node(&operation);
-                self.stop_node(node);
-                let back = self.now + micros(operation.down);
-                self.heap.push(back, Event::NodeUp(node));
-            }
-            Action::CrashNode => {
-                let node = self.chosen_node(&operation);
-                self.stop_node(node);
-            }
-            Action::StartNode => {
-                let node = self.chosen_node(&operation);
-                self.start_node(node);
-            }
-            Action::CreateTables => {
-                let partitions = self.scenario.cluster.partitions;
-                let groups: Vec<_> = (0..operation.count)
-                    .flat_map(|_| self.catalog.create_next(partitions))
-                    .collect();
-                self.effects
-                    .push(Effect::Notice(Notice::Created(groups.len())));
-                self.reassign(&groups);
-            }
-            Action::DropTables => {
-                let groups: Vec<_> = (0..operation.count)
-                    .flat_map(|_| self.catalog.drop_oldest())
-                    .collect();
-                groups
-                    .iter()
-                    .for_each(|group| self.leadership.forget(*group));
-                self.effects
-                    .push(Effect::Notice(Notice::Dropped(groups.len())));
-                self.reassign(&groups);
-            }
-            Action::Resign => {
-                let node = self.chosen_node(&operation);
-                self.resign(node, operation.count as usize);
-            }
-            Action::RestartDriver => {
-                let active = |slot: &DriverSlot| {
-                    let role = slot.up.as_ref().map(PlacementDriver::role);
-                    matches!(role, Some(Role::Active { .. }))
-                };
-                if let Some(index) = self.drivers.iter().position(active) {
-                    self.drivers[index].up = None;
-                    self.drivers[index].generation += 1;
-                    let back = self.now + micros(operation.down);
-                    self.heap.push(back, Event::DriverUp(index));
-                }
-            }
-        }
-    }
-
-    /// The node that an operation names, or the next in turn.
-    fn chosen_node(&mut self, operation: &Operation) -> usize {
-        let named = operation.node.as_deref();
-        let named = named.and_then(|name| self.nodes.iter().position(|node| *node.name == *name));
-        named.unwrap_or_else(|| {
-            self.next_in_turn += 1;
-            (self.next_in_turn - 1) % self.nodes.len()
-        })
-    }
-
-    fn reassign(&mut self, groups: &[GroupId]) {
-        let changes: Vec<_> = (groups.iter())
-            .map(|group| {
-                let exists = self.catalog.contains(*group);
-                (*group, exists.then(|| self.catalog.assignment(*group)))
-            })
-            .collect();
-        for index in 0..self.drivers.len() {
-            let input = placement::io::Input::Assignments(changes.clone());
-            self.inform_driver(self.now, index, input);
-        }
-    }
-
-    fn resign(&mut self, index: usize, count: usize) {
-        let physical = self.nodes[index].physical(self.now);
-        let Some(up) = &self.nodes[index].up else {
-            return;
-        };
-        let rows = up.tracker.batch().rows();
-        let from = self.random.random_range(0..rows.len().max(1));
-        let groups: Vec<_> = (rows.iter().cycle().skip(from).take(rows.len()))
-            .map(|row| row.group())
-            .filter(|group| up.replica.serves(*group, physical))
-            .take(count)
-            .collect();
-        for group in groups {
-            self.send_node(index, replica::Input::Resign(group, None));
-        }
-    }
-
-    fn leader(&mut self, group: GroupId) -> Option<NodeName> {
+    pub(super) fn leader(&mut self, group: GroupId) -> Option<NodeName> {
         let assignment = self.catalog.assignment(group);
         let election = self.scenario.failures.election_ms * MILLI;
         let nodes = &self.nodes;
@@ -600,27 +413,22 @@ impl Cluster {
         (self.leadership).leader(group, &assignment, self.now, election, down_since)
     }
 
-    fn assignments(&self) -> Assignments {
+    pub(super) fn assignments(&self) -> Assignments {
         let groups = self.catalog.groups();
         groups
             .map(|group| (group, self.catalog.assignment(group)))
             .collect()
     }
 
-    fn index_of(&self, id: NodeId) -> Option<usize> {
+    pub(super) fn index_of(&self, id: NodeId) -> Option<usize> {
         self.nodes.iter().position(|node| node.id() == Some(id))
     }
 
-    fn draw_id(&mut self) -> NodeId {
+    pub(super) fn draw_id(&mut self) -> NodeId {
         NodeId::from_halves(self.random.random(), self.random.random())
-    }
-
-    fn delay(&mut self) -> Micros {
-        let network = &self.scenario.network;
-        self.random.random_range(network.min_us..=network.max_us)
     }
 }
 
-fn micros(duration: Duration) -> Micros {
+pub(super) fn micros(duration: Duration) -> Micros {
     u64::try_from(duration.as_micros()).unwrap_or(Micros::MAX / 4)
 }

@@ -4,6 +4,7 @@
 //! payload in a store. Each format has a folder of its own ([`naive_size`] is what a batch would
 //! take in the oldest one); docs/FORMATS.md has the byte tables.
 
+pub mod anatomy;
 mod compact;
 pub mod error;
 pub mod frame;

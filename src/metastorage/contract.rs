@@ -164,7 +164,8 @@ pub trait Metastorage: Send + Sync {
     /// Carries out a transaction. It makes a new revision if it changes anything.
     fn invoke(&self, transaction: Transaction) -> Result<Outcome, StoreError>;
 
-    /// Watches the keys that begin with `prefix`, from the changes of revision `from` on.
+    /// Watches the keys that begin with `prefix`, from the changes of revision `from` on, which may
+    /// lie in the future. If it has been compacted, the answer is [`StoreError::Compacted`].
     fn watch(&self, prefix: &[u8], from: Revision) -> Result<Box<dyn Watch>, StoreError>;
 
     /// Forgets history: see the module's documentation. Beyond the last revision it is refused;

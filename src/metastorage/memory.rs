@@ -1,7 +1,7 @@
 //! A metastorage in memory: nothing outlives the process. Values are shared, never copied; it has
 //! no hidden order, so that a simulation on it gives the same run for the same seed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::{Bound, ControlFlow};
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,9 +92,9 @@ impl Metastorage for MemoryStore {
 struct State {
     position: Position,
     /// Versions of each key, oldest first; never empty.
-    versions: BTreeMap<Bytes, Vec<Version<Bytes>>>,
+    versions: BTreeMap<Bytes, VecDeque<Version<Bytes>>>,
     /// Keys that each uncompacted revision changed.
-    changed: BTreeMap<Revision, Vec<Bytes>>,
+    changed: BTreeMap<Revision, Arc<[Bytes]>>,
 }
 
 impl State {
@@ -102,7 +102,7 @@ impl State {
         self.changed
             .insert(revision, writes.keys().cloned().collect());
         for (key, version) in writes {
-            self.versions.entry(key).or_default().push(version);
+            self.versions.entry(key).or_default().push_back(version);
         }
         self.position.revision = revision;
     }
@@ -115,7 +115,13 @@ impl State {
                 let Some(versions) = self.versions.get_mut(&key) else {
                     continue;
                 };
-                versions.retain(|version| version.mod_revision != gone);
+                // It is the oldest left: those before it went with earlier revisions.
+                if versions
+                    .front()
+                    .is_some_and(|oldest| oldest.mod_revision == gone)
+                {
+                    versions.pop_front();
+                }
                 if versions.is_empty() {
                     self.versions.remove(&key);
                 }
@@ -167,12 +173,16 @@ impl History for State {
         Ok(())
     }
 
-    fn changed(&self, revision: Revision) -> Result<Vec<Bytes>, StoreError> {
-        Ok(self.changed.get(&revision).cloned().unwrap_or_default())
+    fn changed(&self, revision: Revision) -> Result<Arc<[Bytes]>, StoreError> {
+        Ok(self
+            .changed
+            .get(&revision)
+            .cloned()
+            .unwrap_or_else(|| Arc::new([])))
     }
 }
 
-fn newest(versions: &[Version<Bytes>], at: Revision) -> Option<Version<Bytes>> {
+fn newest(versions: &VecDeque<Version<Bytes>>, at: Revision) -> Option<Version<Bytes>> {
     let older = versions.partition_point(|version| version.mod_revision <= at);
     versions.get(older.checked_sub(1)?).cloned()
 }

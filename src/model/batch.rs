@@ -24,8 +24,9 @@ pub struct Row {
     candidate: u32,
 }
 
-const ACCEPTED: u32 = 1 << 31;
-const PROLONGABLE: u32 = 1 << 30;
+const FLAGS_SHIFT: u32 = 30;
+const ACCEPTED: u32 = 1 << FLAGS_SHIFT;
+const PROLONGABLE: u32 = 2 << FLAGS_SHIFT;
 const NO_CANDIDATE: u32 = u32::MAX;
 
 impl Row {
@@ -48,9 +49,42 @@ impl Row {
             group,
             start,
             expiration,
-            holder_and_flags: holder | u32::from(accepted) << 31 | u32::from(prolongable) << 30,
+            holder_and_flags: holder
+                | u32::from(accepted) << FLAGS_SHIFT
+                | u32::from(prolongable) << (FLAGS_SHIFT + 1),
             candidate: candidate.unwrap_or(NO_CANDIDATE),
         }
+    }
+
+    /// What [`words`](Self::words) has for a row without a candidate.
+    pub(crate) const NO_CANDIDATE: u32 = NO_CANDIDATE;
+
+    /// A row with the common expiration from its words; of `flags`, bit 0 is accepted and bit 1
+    /// is prolongable.
+    #[inline]
+    pub(crate) fn from_words(
+        group: GroupId,
+        start: HybridTimestamp,
+        holder: u32,
+        candidate: u32,
+        flags: u8,
+    ) -> Self {
+        debug_assert!(holder < Self::INDEX_LIMIT);
+        Self {
+            group,
+            start,
+            expiration: None,
+            holder_and_flags: holder | u32::from(flags) << FLAGS_SHIFT,
+            candidate,
+        }
+    }
+
+    /// Holder, candidate or [`NO_CANDIDATE`](Self::NO_CANDIDATE), and the flags as
+    /// [`from_words`](Self::from_words) takes them.
+    #[inline]
+    pub(crate) fn words(&self) -> (u32, u32, u8) {
+        let flags = (self.holder_and_flags >> FLAGS_SHIFT) as u8;
+        (self.holder(), self.candidate, flags)
     }
 
     /// The group that may be served.

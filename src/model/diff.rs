@@ -1,8 +1,10 @@
 //! What changed from one batch to the next, the common expiration aside.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::batch::{LeaseBatch, Row};
+use super::dictionary::Dictionary;
 use super::hlc::HybridTimestamp;
 use super::lease::Lease;
 
@@ -36,6 +38,7 @@ pub fn diff(old: &LeaseBatch, new: &LeaseBatch) -> Vec<LeaseChange> {
     if old.shares_rows(new) {
         return Vec::new();
     }
+    let translation = Translation::new(old.dictionary(), new.dictionary());
     let mut changes = Vec::new();
     let mut before = old.rows().iter().peekable();
     let mut after = new.rows().iter().peekable();
@@ -49,7 +52,7 @@ pub fn diff(old: &LeaseBatch, new: &LeaseBatch) -> Vec<LeaseChange> {
             (Some(_), Some(_)) => (before.next(), after.next()),
         };
         if let (Some(a), Some(b)) = pair
-            && same(old, a, new, b)
+            && translation.same(a, b)
         {
             continue;
         }
@@ -60,11 +63,81 @@ pub fn diff(old: &LeaseBatch, new: &LeaseBatch) -> Vec<LeaseChange> {
     }
 }
 
-fn same(old: &LeaseBatch, a: &Row, new: &LeaseBatch, b: &Row) -> bool {
-    a.start() == b.start()
-        && a.accepted() == b.accepted()
-        && a.prolongable() == b.prolongable()
-        && old.dictionary().node(a.holder()) == new.dictionary().node(b.holder())
-        && a.candidate().map(|index| old.dictionary().name(index))
-            == b.candidate().map(|index| new.dictionary().name(index))
+/// Where the entries of one dictionary are in another, so that rows compare as numbers.
+struct Translation {
+    nodes: Vec<Option<u32>>,
+    names: Vec<Option<u32>>,
+}
+
+impl Translation {
+    fn new(old: &Dictionary, new: &Dictionary) -> Self {
+        let index: BTreeMap<_, u32> = new.names().iter().zip(0..).collect();
+        let names: Vec<_> = (old.names().iter())
+            .map(|name| index.get(name).copied())
+            .collect();
+        let index: BTreeMap<_, u32> = (new.nodes().iter())
+            .map(|node| (node.id, node.name))
+            .zip(0..)
+            .collect();
+        let nodes = (old.nodes().iter())
+            .map(|node| {
+                let name = names.get(node.name as usize).copied().flatten()?;
+                index.get(&(node.id, name)).copied()
+            })
+            .collect();
+        Self { nodes, names }
+    }
+
+    fn same(&self, a: &Row, b: &Row) -> bool {
+        let translated = |table: &[Option<u32>], old: u32| table.get(old as usize).copied();
+        let candidate = match a.candidate() {
+            Some(old) => translated(&self.names, old),
+            None => Some(None),
+        };
+        a.start() == b.start()
+            && a.accepted() == b.accepted()
+            && a.prolongable() == b.prolongable()
+            && translated(&self.nodes, a.holder()) == Some(Some(b.holder()))
+            && candidate == Some(b.candidate())
+            && (a.candidate().is_none() || b.candidate().is_some())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::workload::Workload;
+
+    #[test]
+    fn compares_leases_not_indexes() {
+        let batch = Workload::Churn.with_tables(4);
+        let leases: Vec<Lease> = batch.leases().collect();
+        let reversed = LeaseBatch::from_leases(leases.iter().rev());
+        let reversed = reversed.expect("the same leases");
+        assert_eq!(diff(&batch, &reversed), []);
+
+        let mut altered = leases.clone();
+        altered[7].accepted ^= true;
+        altered.remove(3);
+        let altered = LeaseBatch::from_leases(&altered).expect("one lease less");
+        let changes = diff(&batch, &altered);
+        assert_eq!(changes.len(), 2);
+        assert_eq!(
+            (&changes[0].old, &changes[0].new),
+            (&Some(leases[3].clone()), &None)
+        );
+        assert_eq!(changes[1].old, Some(leases[7].clone()));
+        assert_eq!(diff(&altered, &batch).len(), 2);
+    }
+
+    #[test]
+    fn a_prolonged_lease_has_not_changed() {
+        let batch = Workload::Steady.with_tables(2);
+        let mut renewed = batch.clone();
+        renewed.set_common_expiration(batch.common_expiration().plus_millis(2500));
+        assert_eq!(diff(&batch, &renewed), []);
+        let leases: Vec<Lease> = renewed.leases().collect();
+        let decoded = LeaseBatch::from_leases(&leases).expect("the same leases");
+        assert_eq!(diff(&batch, &decoded), []);
+    }
 }

@@ -1,9 +1,11 @@
-//! Floor 6: the simulator: turns a cluster as fast as it can, against a store in memory.
+//! Floor 6: the simulator: turns a cluster as fast as it can, usually against a
+//! store in memory.
 //!
 //! The store's requests are carried out at the instant at which they arrive there; replies and
 //! watched revisions leave it when the scenario's store latency has passed. Nothing sleeps and
 //! nothing reads a clock, so that a seed gives the same trace on every machine.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use thiserror::Error;
@@ -13,7 +15,6 @@ use crate::cluster::heap::Micros;
 use crate::cluster::scenario::Scenario;
 use crate::cluster::world::Cluster;
 use crate::metastorage::contract::{Metastorage, StoreError, Watch};
-use crate::metastorage::memory::MemoryStore;
 use crate::model::diff::LeaseUpdate;
 use crate::placement::feed::Feed;
 use crate::placement::record::{self, PREFIX, RecordError};
@@ -43,15 +44,14 @@ impl Observer for () {
 /// A cluster and its store.
 pub struct Simulation {
     cluster: Cluster,
-    store: MemoryStore,
+    store: Arc<dyn Metastorage>,
     watch: Box<dyn Watch>,
     feed: Feed,
 }
 
 impl Simulation {
     /// A cluster of a valid scenario over an empty store.
-    pub fn new(scenario: Scenario) -> Result<Self, SimulationError> {
-        let store = MemoryStore::new();
+    pub fn new(scenario: Scenario, store: Arc<dyn Metastorage>) -> Result<Self, SimulationError> {
         let watch = store.watch(PREFIX, 1)?;
         Ok(Self {
             cluster: Cluster::new(scenario, BEGIN, &[]),
@@ -67,8 +67,8 @@ impl Simulation {
     }
 
     /// Its store.
-    pub fn store(&self) -> &MemoryStore {
-        &self.store
+    pub fn store(&self) -> &dyn Metastorage {
+        &*self.store
     }
 
     /// Lets so much cluster time pass.
@@ -104,7 +104,7 @@ impl Simulation {
         let done = self.cluster.now() + settings.network.store_us;
         let format = settings.store.format;
         let id = call.call_id();
-        let reply = record::execute(&self.store, format, call.request, None);
+        let reply = record::execute(&*self.store, format, call.request, None);
         self.cluster.complete(done, id, reply);
         while let Some(event) = self.watch.next(Duration::ZERO)? {
             let seen = self.feed.take(&event)?;

@@ -5,14 +5,13 @@ use std::time::Duration;
 use leasehold::cluster::scenario::Scenario;
 use leasehold::metastorage::contract::Metastorage;
 use leasehold::placement::record::{SizeRow, size_range};
-use leasehold::sim::Simulation;
 
 use crate::invariants::Invariants;
 
 #[test]
 fn all_leases_are_accepted_and_renewed_every_2500_ms_none_missing() {
     let scenario = Scenario::parse("[cluster]\ntables = 20").unwrap();
-    let mut simulation = Simulation::new(scenario).unwrap();
+    let mut simulation = crate::simulate(scenario);
     let mut observer = Invariants::default();
     simulation
         .run_for(Duration::from_secs(600), &mut observer)
@@ -40,7 +39,7 @@ fn all_leases_are_accepted_and_renewed_every_2500_ms_none_missing() {
 #[test]
 fn old_batches_go_and_their_size_rows_stay() {
     let text = "[cluster]\ntables = 4\n[store]\nretain = '60s'";
-    let mut simulation = Simulation::new(Scenario::parse(text).unwrap()).unwrap();
+    let mut simulation = crate::simulate(Scenario::parse(text).unwrap());
     simulation
         .run_for(Duration::from_secs(600), &mut ())
         .unwrap();

@@ -19,7 +19,7 @@ fn run(name: &str, tables: u32, time: Duration) -> (Simulation, Invariants) {
     assert!(text.starts_with("# "), "the first line says what it is for");
     let mut scenario = Scenario::parse(&text).unwrap();
     scenario.cluster.tables = tables;
-    let mut simulation = Simulation::new(scenario).unwrap();
+    let mut simulation = crate::simulate(scenario);
     let mut observer = Invariants::default();
     simulation.run_for(time, &mut observer).unwrap();
     (simulation, observer)
@@ -98,7 +98,7 @@ fn table_churn() {
 #[test]
 fn a_holder_that_resigns_hands_over() {
     let text = "[cluster]\ntables = 4\n[[operation]]\nat = '30s'\ndo = 'resign'\ncount = 10";
-    let mut simulation = Simulation::new(Scenario::parse(text).unwrap()).unwrap();
+    let mut simulation = crate::simulate(Scenario::parse(text).unwrap());
     let mut observer = Invariants::default();
     simulation
         .run_for(Duration::from_secs(60), &mut observer)
@@ -115,7 +115,7 @@ fn a_holder_that_resigns_hands_over() {
 fn a_driver_that_crashes_is_replaced_and_no_lease_is_lost() {
     let text = "[cluster]\ntables = 4\ndrivers = 3\n\
                 [[operation]]\nat = '30s'\nevery = '40s'\ndo = 'restart-driver'";
-    let mut simulation = Simulation::new(Scenario::parse(text).unwrap()).unwrap();
+    let mut simulation = crate::simulate(Scenario::parse(text).unwrap());
     let mut observer = Invariants::default();
     simulation
         .run_for(Duration::from_secs(200), &mut observer)

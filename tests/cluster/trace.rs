@@ -3,11 +3,10 @@
 use std::time::Duration;
 
 use leasehold::cluster::scenario::Scenario;
-use leasehold::sim::Simulation;
 
 fn hash(text: &str) -> u64 {
     let scenario = Scenario::parse(text).unwrap();
-    let mut simulation = Simulation::new(scenario).unwrap();
+    let mut simulation = crate::simulate(scenario);
     simulation
         .run_for(Duration::from_secs(120), &mut ())
         .unwrap();

@@ -1,6 +1,7 @@
 //! Values of all sizes.
 
 use leasehold::metastorage::contract::{Bytes, Condition, Metastorage, Op, Range};
+use leasehold::metastorage::mvcc::limits::Limits;
 use leasehold::metastorage::sled::SledOptions;
 use leasehold::model::workload::SplitMix64;
 
@@ -75,4 +76,13 @@ pub fn compacted(store: &dyn Metastorage) {
     run(store, vec![Op::Delete(bytes("a"))]);
     store.compact(9).unwrap();
     assert_eq!(store.range(&Range::default()), Ok(vec![]));
+}
+
+pub fn the_largest(store: &dyn Metastorage) {
+    let largest = Bytes::from(vec![7; Limits::default().value]);
+    run(store, vec![Op::Put(bytes("a"), largest.clone())]);
+    assert!(store.get(b"a", None).unwrap().unwrap().value == largest);
+    run(store, vec![Op::Put(bytes("a"), bytes("small"))]);
+    store.compact(2).unwrap();
+    assert_eq!(store.get(b"a", None).unwrap().unwrap().version, 2);
 }

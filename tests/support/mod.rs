@@ -1,5 +1,6 @@
 //! What the tests of the formats share: the vectors and the hostile bytes.
 #![allow(dead_code, reason = "each test uses a part")]
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use leasehold::codec::Format;
 use leasehold::model::hlc::HybridTimestamp;

@@ -27,8 +27,11 @@ const ON_TERMINAL: usize = 100;
 /// Leases that an instance is asked for at once.
 const PAGE: &str = "100000";
 
-/// Shows who holds which group since when and until when, at the newest stored time: from the
-/// instance that runs on the data directory or, if none does, from the directory.
+/// Show who holds which lease
+///
+/// Asks the instance that runs on the data directory or, if none does, reads the directory itself.
+/// A lease is accepted, waiting for its holder's answer, denied (it will not be prolonged) or
+/// expired, as of the last stored time. Ends with 1 if the group asked for has no lease.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     leasehold leases table/7/3\n  \
@@ -211,8 +214,10 @@ fn print_listing(out: &mut impl Write, listing: &Listing) -> io::Result<()> {
         ]
     };
     let rows: Vec<_> = listing.leases.iter().take(most).map(cells).collect();
-    table::write(out, head, &rows)?;
-    writeln!(out)?;
+    if !rows.is_empty() {
+        table::write(out, head, &rows)?;
+        writeln!(out)?;
+    }
     let total = listing.leases.len();
     if total > rows.len() {
         writeln!(

@@ -19,8 +19,11 @@ use super::table::{self, Side};
 /// Rows on a terminal if nothing else is asked for.
 const ON_TERMINAL: usize = 20;
 
-/// Shows one row a stored batch: from the instance that runs on the data directory or, if none
-/// does, from the directory. A terminal gets the last 20 rows unless told otherwise.
+/// Show how large the stored batches are
+///
+/// One row a stored batch, from the instance that runs on the data directory or, if none does,
+/// from the directory itself; rows of earlier runs are there as well. On a terminal these are the
+/// last 20 rows, otherwise all, unless --last or --since says which.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     leasehold sizes --last 100\n  \

@@ -13,8 +13,11 @@ use super::print::{json, printing};
 use super::source::{DataArgs, StoreFailure};
 use super::table::{self, Side};
 
-/// Reads everything that is stored and says what is damaged: checksums, batches that can't be
-/// read, leases that break the protocol's promises, size rows that don't fit. Writes nothing.
+/// Check everything that is stored
+///
+/// Reads it all and says what is damaged: checksums, batches that can't be read, leases that break
+/// what the protocol promises, size rows that don't fit their batches. Goes on after damage, and
+/// repairs nothing. Ends with 1 if something is wrong. No instance may run on the directory.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  leasehold verify --data leasehold-data")]
 pub(in crate::cli) struct Verify {

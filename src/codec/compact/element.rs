@@ -44,11 +44,6 @@ impl Elements {
         }
     }
 
-    /// Number of names in the dictionary.
-    pub(super) fn names(&self) -> usize {
-        self.names as usize
-    }
-
     /// Reads an element; `None` is a hole.
     #[cold]
     pub(super) fn read(&self, reader: &mut Reader<'_>) -> Result<Option<Element>, DecodeError> {

@@ -9,6 +9,7 @@ use super::super::error::EncodeError;
 use super::super::varint;
 use super::dictionary::Used;
 use super::header::Header;
+use super::quick::Writing;
 use super::{
     ACCEPTED, HAS_CANDIDATE, HOLE, LOGICAL, PACKED_MAX, PACKED_SHIFT, PROLONGABLE, UNCOMMON,
 };
@@ -48,11 +49,14 @@ pub(crate) fn encode(
     out.reserve(128 + 32 * ids + 8 * rows.len());
     header.write(out);
     used.write(batch, out)?;
+    let packed = super::packed(version, names, ids);
     let mut leases = Leases {
+        quick: header.common == batch.common_expiration(),
+        writing: Writing::new(header.common, packed, &used.new_node, &used.new_name),
         minimum: header.minimum,
         common: header.common,
         stored: batch.common_expiration(),
-        packed: super::packed(version, names, ids),
+        packed,
         used,
         chunk: [0; CHUNK],
         at: 0,
@@ -137,8 +141,10 @@ fn partitions(object: &[Row]) -> u32 {
 
 /// Leases are written to a chunk in the cache, whole words at a time.
 const CHUNK: usize = 4096;
+/// Rows between two looks at the room that is left in the chunk.
+const CHUNK_ROWS: usize = 32;
 /// More than an element or the head of an object takes.
-const ELEMENT_MAX: usize = 64;
+const ELEMENT_MAX: usize = 40;
 
 struct Leases<'a> {
     minimum: i64,
@@ -147,6 +153,9 @@ struct Leases<'a> {
     /// The one of the batch: the same, unless most leases have their own.
     stored: HybridTimestamp,
     packed: bool,
+    /// Whether rows without an expiration of their own have the written one.
+    quick: bool,
+    writing: Writing,
     used: Used,
     chunk: [u8; CHUNK],
     at: usize,
@@ -160,7 +169,7 @@ impl Leases<'_> {
         for object in objects(rows) {
             let Some(first) = object.first() else { return };
             let id = first.group().object();
-            self.room();
+            self.flush_if_over(CHUNK - 2 * ELEMENT_MAX);
             self.varint(id.wrapping_sub(previous).into());
             self.varint(partitions(object).into());
             previous = id;
@@ -170,67 +179,33 @@ impl Leases<'_> {
 
     fn object(&mut self, rows: &[Row]) {
         let mut next = 0;
-        for row in rows {
-            let partition = row.group().partition();
-            if next < partition {
-                self.holes((partition - next) as usize);
-            }
-            next = partition + 1;
-            self.room();
-            match self.quick(row) {
-                Some((word, len)) => {
-                    if let Some(slot) = self.chunk.get_mut(self.at..self.at + 8) {
-                        slot.copy_from_slice(&word.to_le_bytes());
-                    }
-                    self.at += len;
+        for rows in rows.chunks(CHUNK_ROWS) {
+            self.flush_if_over(CHUNK - CHUNK_ROWS * ELEMENT_MAX);
+            let mut at = self.at;
+            for row in rows {
+                let partition = row.group().partition();
+                if next != partition {
+                    self.at = at;
+                    self.holes((partition - next) as usize);
+                    at = 0;
                 }
-                None => self.element(row),
+                next = partition + 1;
+                let quick = self.quick && row.own_expiration().is_none();
+                let word = if quick { self.writing.word(row) } else { None };
+                match (word, self.chunk.get_mut(at..at + 8)) {
+                    (Some((word, len)), Some(slot)) => {
+                        slot.copy_from_slice(&word.to_le_bytes());
+                        at += len;
+                    }
+                    _ => {
+                        self.at = at;
+                        self.element(row);
+                        at = self.at;
+                    }
+                }
             }
+            self.at = at;
         }
-    }
-
-    /// The commonest lease as one word: common expiration, nodes of one byte, period of one to
-    /// five, start without logical part.
-    #[inline(always)]
-    fn quick(&self, row: &Row) -> Option<(u64, usize)> {
-        let start = row.start();
-        if row.own_expiration().is_some() || self.stored != self.common || start.logical() != 0 {
-            return None;
-        }
-        let mut nodes = self.used.new_node[row.holder() as usize];
-        let mut flags = u64::from(row.accepted()) | u64::from(row.prolongable()) << 1;
-        if let Some(candidate) = row.candidate() {
-            if !self.packed {
-                return None;
-            }
-            nodes |= self.used.new_name[candidate as usize] << PACKED_SHIFT;
-            flags |= u64::from(HAS_CANDIDATE);
-        }
-        if nodes >= 0x7F {
-            return None;
-        }
-        if self.common.logical() != 0 {
-            flags |= u64::from(LOGICAL);
-        }
-        let period = (self.common.physical() + 1).wrapping_sub(start.physical());
-        let group_at = |bit: u32| (period >> bit & 0x7F | 0x80) << (16 + bit / 7 * 8);
-        let (stored, len) = if period < 1 << 7 {
-            (period << 16, 1)
-        } else if period < 1 << 14 {
-            (group_at(0) | (period >> 7) << 24, 2)
-        } else if period < 1 << 21 {
-            (group_at(0) | group_at(7) | (period >> 14) << 32, 3)
-        } else if period < 1 << 28 {
-            let low = group_at(0) | group_at(7) | group_at(14);
-            (low | (period >> 21) << 40, 4)
-        } else if period < 1 << 35 {
-            let low = group_at(0) | group_at(7) | group_at(14) | group_at(21);
-            (low | (period >> 28) << 48, 5)
-        } else {
-            return None;
-        };
-        let word = flags | u64::from(nodes + 1) << 8 | stored | 1 << (16 + 8 * len);
-        Some((word, 3 + len))
     }
 
     /// Any lease.
@@ -284,10 +259,9 @@ impl Leases<'_> {
         buffer.iter().take(len).for_each(|byte| self.byte(*byte));
     }
 
-    /// Makes room for an element.
     #[inline]
-    fn room(&mut self) {
-        if self.at > CHUNK - ELEMENT_MAX {
+    fn flush_if_over(&mut self, limit: usize) {
+        if self.at > limit {
             self.flush();
         }
     }

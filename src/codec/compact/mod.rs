@@ -1,14 +1,18 @@
 //! `compact-v1` and `compact-v2`: per object, delta- and dictionary-coded.
 //!
-//! docs/FORMATS.md has the byte tables. [`encode`] and [`decode`] each have a fast path that
-//! handles the commonest lease, one with the common expiration and a start without logical part,
-//! as one 64-bit word, and a careful one for everything else.
+//! docs/FORMATS.md has the byte tables. [`encode`] and [`decode`] each have a fast path
+//! ([`quick`]) that handles the commonest lease as one 64-bit word, and a careful one for
+//! everything else.
 
 pub(crate) mod decode;
 mod dictionary;
 pub(crate) mod element;
 pub(crate) mod encode;
 mod header;
+mod quick;
+mod tally;
+
+pub(crate) use tally::tally;
 
 /// Bytes 1 to 3 of the magic; byte 0 is the version.
 pub(crate) const MAGIC: [u8; 3] = [0xEF, 0xBE, 0x43];

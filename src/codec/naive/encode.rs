@@ -19,7 +19,7 @@ pub(crate) fn encode(batch: &LeaseBatch, out: &mut Vec<u8>) -> Result<(), Encode
     let count = length("a number of leases", batch.len())?;
     let dictionary = batch.dictionary();
     let names: Vec<_> = (dictionary.names().iter())
-        .map(|name| string(name))
+        .map(string)
         .collect::<Result<_, _>>()?;
     // A holder's name and id stand next to each other: rendered once for all of its leases.
     let holders: Vec<_> = (dictionary.nodes().iter())

@@ -5,9 +5,11 @@
 
 mod decode;
 mod encode;
+mod tally;
 
 pub(crate) use decode::{decode, plausible};
 pub(crate) use encode::encode;
+pub(crate) use tally::tally;
 
 use crate::model::batch::LeaseBatch;
 

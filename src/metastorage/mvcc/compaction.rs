@@ -15,14 +15,14 @@ pub fn superseded<H: History>(
     revision: Revision,
 ) -> Result<Vec<(Bytes, Revision)>, StoreError> {
     let mut gone = Vec::new();
-    for key in history.changed(revision)? {
-        if let Some(before) = history.newest(&key, revision.saturating_sub(1))? {
+    for key in &*history.changed(revision)? {
+        if let Some(before) = history.newest(key, revision.saturating_sub(1))? {
             gone.push((key.clone(), before.mod_revision));
         }
-        if let Some(version) = history.newest(&key, revision)?
+        if let Some(version) = history.newest(key, revision)?
             && version.value.is_none()
         {
-            gone.push((key, version.mod_revision));
+            gone.push((key.clone(), version.mod_revision));
         }
     }
     Ok(gone)

@@ -13,6 +13,7 @@ pub mod transaction;
 pub mod watch;
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use super::contract::{Bytes, Revision, StoreError};
 
@@ -57,7 +58,7 @@ pub trait History {
     ) -> Result<(), StoreError>;
 
     /// The keys that an uncompacted revision changed, in order.
-    fn changed(&self, revision: Revision) -> Result<Vec<Bytes>, StoreError>;
+    fn changed(&self, revision: Revision) -> Result<Arc<[Bytes]>, StoreError>;
 }
 
 /// Takes a key and its version; breaks to end the scan.

@@ -55,12 +55,15 @@ impl Cursor {
 
     fn changes<H: History>(&self, history: &H) -> Result<Vec<Change>, StoreError> {
         let mut changes = Vec::new();
-        for key in history.changed(self.next)? {
+        for key in &*history.changed(self.next)? {
             if !key.starts_with(&self.prefix) {
                 continue;
             }
-            let entry = read::get(history, &key, self.next)?;
-            changes.push(Change { key, entry });
+            let entry = read::get(history, key, self.next)?;
+            changes.push(Change {
+                key: key.clone(),
+                entry,
+            });
         }
         Ok(changes)
     }

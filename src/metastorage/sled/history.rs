@@ -1,6 +1,7 @@
 //! Reading the rows.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use ::sled::{IVec, Tree};
 
@@ -131,7 +132,7 @@ impl History for Rows<'_> {
         Ok(())
     }
 
-    fn changed(&self, revision: Revision) -> Result<Vec<Bytes>, StoreError> {
+    fn changed(&self, revision: Revision) -> Result<Arc<[Bytes]>, StoreError> {
         let mut keys = Vec::new();
         let mut found = 0;
         let mut wanted = 1;
@@ -146,6 +147,6 @@ impl History for Rows<'_> {
             let row = layout::event_row(revision, 0);
             return Err(damaged(&row, "what this revision changed is missing"));
         }
-        Ok(keys)
+        Ok(keys.into())
     }
 }

@@ -3,6 +3,9 @@
 //! Every record ends with a CRC-32 over its own row key and its content, so that a damaged row, or
 //! a row in another's place, is told apart from a good one.
 
+#[cfg(test)]
+mod tests;
+
 use std::ops::RangeInclusive;
 
 use ::sled::IVec;

@@ -7,6 +7,7 @@
 mod failure;
 mod history;
 mod layout;
+mod leftovers;
 mod open;
 mod repair;
 mod space;
@@ -25,8 +26,8 @@ use super::mvcc::{Position, read};
 use super::waiting::{Watched, broken};
 use failure::Health;
 use history::Rows;
-pub use open::{SledOptions, disk_size};
-pub use space::{FreeSpace, Reserve};
+pub use open::SledOptions;
+pub use space::{FreeSpace, Reserve, disk_size};
 
 /// The store. It and its watches hold the directory until the last of them is dropped.
 #[derive(Debug)]
@@ -68,17 +69,24 @@ impl SledStore {
         disk_size(&self.inner.path)
     }
 
-    /// Why nothing can be written any more, if so: a write has failed. The process should then end,
-    /// after [`leak`](Self::leak).
+    /// Why nothing can be written any more, if so: a write has failed. The process should then end.
     pub fn failure(&self) -> Option<StoreError> {
         self.inner.health.check_write().err()
     }
 
-    /// Gives the store up without closing it, since sled may hang when it is dropped after the disk
-    /// was full. What was acknowledged is on the disk; the directory stays locked until the process
-    /// ends.
+    /// Gives the store up without closing it: what was acknowledged is on the disk, and the
+    /// directory stays locked until the process ends. Dropping a store whose write has failed does
+    /// the same, since closing sled then may hang.
     pub fn leak(self) {
         std::mem::forget(self);
+    }
+}
+
+impl Drop for SledStore {
+    fn drop(&mut self) {
+        if self.failure().is_some() {
+            std::mem::forget(Arc::clone(&self.inner));
+        }
     }
 }
 

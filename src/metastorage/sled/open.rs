@@ -13,11 +13,16 @@ use crate::metastorage::waiting::Watched;
 
 use super::failure::{Health, file_error, read_error};
 use super::space::{FreeSpace, Guard, Reserve};
-use super::{Inner, layout};
+use super::{Inner, layout, leftovers};
 
-/// Largest run of bytes that sled keeps in its log is a quarter of this, and a page of 17 rows has
-/// to fit in there. sled remembers it: a store can only be opened with the size it was made with.
+/// sled remembers this: a store can only be opened with the size it was made with. A page above a
+/// quarter of it becomes a file in `blobs/`.
 const SEGMENT_BYTES: usize = 512 << 10;
+
+/// A page of sled has up to 19 rows (16, and 3 of a sibling merged into it): of this size they stay
+/// below a quarter of a segment, with their keys. Larger chunks are a little faster and leave more
+/// on the disk; smaller ones the reverse. See docs/STORE.md.
+const CHUNK_BYTES: usize = 6 << 10;
 
 /// Says that the directory holds a store of ours which was completely made.
 pub const MARKER: &str = "leasehold.store";
@@ -34,11 +39,15 @@ pub struct SledOptions {
     pub create: bool,
     /// sled's page cache, bytes; the memory it takes can be several times that.
     pub cache_bytes: u64,
-    /// Values above so many bytes are split into chunks of this size, 512 to 65,536.
+    /// Values above so many bytes are split into chunks of this size, 512 to 65,536. Values that
+    /// are stored keep the size they were split with.
     pub chunk_bytes: usize,
     /// How long to wait for the lock of the directory, which can come late after a store in it was
     /// closed.
     pub lock_wait: Duration,
+    /// How often sled gathers in the background what is left of mostly empty segments, milliseconds
+    /// at least. With many writes between two times it lags behind, and the directory grows.
+    pub clean_every: Duration,
     /// Largest keys, values and transactions.
     pub limits: Limits,
     /// How much of the disk to leave free.
@@ -48,8 +57,6 @@ pub struct SledOptions {
     /// Acknowledges what is not on the disk. For the test that shows that this would be noticed.
     #[doc(hidden)]
     pub skip_sync: bool,
-    #[doc(hidden)]
-    pub segment_bytes: usize,
 }
 
 impl Default for SledOptions {
@@ -57,13 +64,13 @@ impl Default for SledOptions {
         Self {
             create: false,
             cache_bytes: 16 << 20,
-            chunk_bytes: 6 << 10,
+            chunk_bytes: CHUNK_BYTES,
             lock_wait: Duration::from_secs(1),
+            clean_every: Duration::from_millis(250),
             limits: Limits::default(),
             reserve: Reserve::default(),
             free_space: FreeSpace::default(),
             skip_sync: false,
-            segment_bytes: SEGMENT_BYTES,
         }
     }
 }
@@ -96,8 +103,9 @@ pub fn open(path: &Path, options: SledOptions) -> Result<Inner, StoreError> {
     let config = ::sled::Config::new()
         .path(path)
         .cache_capacity(options.cache_bytes)
-        .segment_size(options.segment_bytes);
-    let db = open_sled(&config, path, options.lock_wait)?;
+        .segment_size(SEGMENT_BYTES)
+        .flush_every_ms(Some(milliseconds(options.clean_every)));
+    let db = open_sled(&config, path, made, options.lock_wait)?;
     let file = path.join("db");
     let file = OpenOptions::new()
         .write(true)
@@ -122,6 +130,10 @@ pub fn open(path: &Path, options: SledOptions) -> Result<Inner, StoreError> {
     }
     inner.recover()?;
     Ok(inner)
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX).max(1)
 }
 
 /// Refuses to make a store unless asked, and among files that are not ours.
@@ -176,10 +188,12 @@ fn make_directory(path: &Path) -> Result<(), StoreError> {
 fn open_sled(
     config: &::sled::Config,
     path: &Path,
+    made: bool,
     lock_wait: Duration,
 ) -> Result<::sled::Db, StoreError> {
     let mut waited = Duration::ZERO;
     loop {
+        leftovers::remove(path, made)?;
         match config.open() {
             Err(::sled::Error::Io(error)) if error.to_string().contains("acquire lock") => {
                 if waited >= lock_wait {
@@ -215,6 +229,9 @@ impl Inner {
         self.db.insert(row, record).map_err(read_error)?;
         self.db.flush().map_err(read_error)?;
         let failed = |error| file_error("write to", &self.path, &error);
+        // sled syncs its settings nowhere.
+        let settings = OpenOptions::new().write(true).open(self.path.join("conf"));
+        settings.and_then(|file| file.sync_all()).map_err(failed)?;
         self.file.sync_all().map_err(failed)?;
         let marker = File::create(self.path.join(MARKER)).map_err(failed)?;
         marker.sync_all().map_err(failed)?;
@@ -261,36 +278,4 @@ fn sync_directory(path: &Path) -> Result<(), StoreError> {
         synced.map_err(|error| file_error("sync", path, &error))?;
     }
     Ok(())
-}
-
-/// Bytes that a directory takes on the disk, without its subdirectories' own entries.
-///
-/// # Errors
-/// If it cannot be read.
-pub fn disk_size(path: &Path) -> Result<u64, StoreError> {
-    let failed = |error| file_error("read", path, &error);
-    let mut total = 0;
-    for file in fs::read_dir(path).map_err(failed)? {
-        let file = file.map_err(failed)?;
-        // sled renames and removes files meanwhile.
-        let Ok(metadata) = file.metadata() else {
-            continue;
-        };
-        total += if metadata.is_dir() {
-            disk_size(&file.path())?
-        } else {
-            allocated(&metadata)
-        };
-    }
-    Ok(total)
-}
-
-#[cfg(unix)]
-fn allocated(metadata: &fs::Metadata) -> u64 {
-    std::os::unix::fs::MetadataExt::blocks(metadata) * 512
-}
-
-#[cfg(not(unix))]
-fn allocated(metadata: &fs::Metadata) -> u64 {
-    metadata.len()
 }

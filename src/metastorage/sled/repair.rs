@@ -40,13 +40,13 @@ impl Inner {
     fn is_whole(&self, revision: Revision) -> Result<bool, StoreError> {
         let rows = self.rows();
         let check = || {
-            for key in rows.changed(revision)? {
-                let version = rows.newest(&key, revision)?;
+            for key in &*rows.changed(revision)? {
+                let version = rows.newest(key, revision)?;
                 let Some(version) = version.filter(|found| found.mod_revision == revision) else {
                     return Ok(false);
                 };
                 if let Some(value) = &version.value {
-                    rows.load(&key, revision, value)?;
+                    rows.load(key, revision, value)?;
                 }
             }
             Ok(true)

@@ -1,6 +1,7 @@
 //! Keeping some of the disk free: sled does not survive a full one.
 
 use std::fmt;
+use std::fs;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -101,4 +102,36 @@ fn enough(path: &Path, free: u64, needed: u64) -> Result<(), StoreError> {
         )));
     }
     Ok(())
+}
+
+/// Bytes that a directory takes on the disk, without its subdirectories' own entries.
+///
+/// # Errors
+/// If it cannot be read.
+pub fn disk_size(path: &Path) -> Result<u64, StoreError> {
+    let failed = |error| file_error("read", path, &error);
+    let mut total = 0;
+    for file in fs::read_dir(path).map_err(failed)? {
+        let file = file.map_err(failed)?;
+        // sled renames and removes files meanwhile.
+        let Ok(metadata) = file.metadata() else {
+            continue;
+        };
+        total += if metadata.is_dir() {
+            disk_size(&file.path())?
+        } else {
+            allocated(&metadata)
+        };
+    }
+    Ok(total)
+}
+
+#[cfg(unix)]
+fn allocated(metadata: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::blocks(metadata) * 512
+}
+
+#[cfg(not(unix))]
+fn allocated(metadata: &fs::Metadata) -> u64 {
+    metadata.len()
 }

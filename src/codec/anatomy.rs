@@ -1,0 +1,154 @@
+//! Where the bytes of a batch go: each byte belongs to exactly one part.
+
+use super::error::DecodeError;
+use super::reader::Reader;
+use super::{Decoded, Format, compact, decode, decode_as, naive};
+
+/// A kind of bytes in a batch.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[non_exhaustive]
+pub enum Part {
+    /// Magic, version, shared timestamps; in `naive`, the number of leases.
+    Header,
+    /// Names in the dictionary, with their lengths and their number.
+    Names,
+    /// Node ids in the dictionary, with their name indexes and their number.
+    NodeIds,
+    /// Numbers of objects and of their partitions.
+    Counts,
+    /// Ids of tables and zones.
+    ObjectIds,
+    /// Groups in full.
+    GroupIds,
+    /// Flags of leases.
+    Flags,
+    /// Partitions without a lease.
+    Holes,
+    /// Which node holds a lease, and which one is its candidate.
+    Nodes,
+    /// Names of holders in full.
+    HolderNames,
+    /// Ids of holders in full.
+    HolderIds,
+    /// Names of candidates in full, or that there is none.
+    Candidates,
+    /// Starts in full.
+    Starts,
+    /// Starts as the time to the expiration.
+    Periods,
+    /// Logical parts of starts.
+    StartLogicals,
+    /// Expirations (in the compact formats, those that are not the common one).
+    Expirations,
+}
+
+impl Part {
+    const ALL: [Self; 16] = [
+        Self::Header,
+        Self::Names,
+        Self::NodeIds,
+        Self::Counts,
+        Self::ObjectIds,
+        Self::GroupIds,
+        Self::Flags,
+        Self::Holes,
+        Self::Nodes,
+        Self::HolderNames,
+        Self::HolderIds,
+        Self::Candidates,
+        Self::Starts,
+        Self::Periods,
+        Self::StartLogicals,
+        Self::Expirations,
+    ];
+
+    /// Its name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Header => "header",
+            Self::Names => "dictionary: names",
+            Self::NodeIds => "dictionary: node ids",
+            Self::Counts => "counts",
+            Self::ObjectIds => "object ids",
+            Self::GroupIds => "group ids",
+            Self::Flags => "flags",
+            Self::Holes => "holes",
+            Self::Nodes => "holders and candidates",
+            Self::HolderNames => "holder names",
+            Self::HolderIds => "holder ids",
+            Self::Candidates => "candidates",
+            Self::Starts => "starts",
+            Self::Periods => "periods",
+            Self::StartLogicals => "start logicals",
+            Self::Expirations => "expirations",
+        }
+    }
+}
+
+/// A batch with the sizes of its parts.
+#[derive(Debug, Clone)]
+pub struct Anatomy {
+    /// The batch.
+    pub decoded: Decoded,
+    /// Parts that take bytes, and how many; the sum is the size of the batch.
+    pub parts: Vec<(Part, usize)>,
+    /// Partitions without a lease that take a byte.
+    pub holes: usize,
+}
+
+/// Reads a batch (in a format, or in whichever it is) and sorts its bytes.
+pub fn dissect(format: Option<Format>, bytes: &[u8]) -> Result<Anatomy, DecodeError> {
+    let decoded = match format {
+        Some(format) => decode_as(format, bytes)?,
+        None => decode(bytes)?,
+    };
+    let mut tally = Tally::new(bytes);
+    match decoded.format {
+        Format::Naive => naive::tally(&mut tally)?,
+        _ => compact::tally(&mut tally)?,
+    }
+    let sizes = Part::ALL.into_iter().zip(tally.sizes);
+    Ok(Anatomy {
+        decoded,
+        parts: sizes.filter(|(_, size)| *size > 0).collect(),
+        holes: tally.sizes[Part::Holes as usize],
+    })
+}
+
+/// A second reading of sound bytes, which adds up what is passed.
+pub(crate) struct Tally<'a> {
+    pub(crate) reader: Reader<'a>,
+    sizes: [usize; Part::ALL.len()],
+    counted: usize,
+}
+
+impl<'a> Tally<'a> {
+    fn new(bytes: &'a [u8]) -> Self {
+        Self {
+            reader: Reader::new(bytes),
+            sizes: [0; Part::ALL.len()],
+            counted: 0,
+        }
+    }
+
+    /// What was read since the last call belongs to a part.
+    pub(crate) fn add(&mut self, part: Part) {
+        let end = self.reader.offset();
+        self.sizes[part as usize] += end - self.counted;
+        self.counted = end;
+    }
+
+    /// A variable-length integer of a part.
+    pub(crate) fn varint(&mut self, part: Part) -> Result<i64, DecodeError> {
+        let value = self.reader.varint(part.name())?;
+        self.add(part);
+        Ok(value)
+    }
+
+    /// Bytes of a part.
+    pub(crate) fn skip(&mut self, len: usize, part: Part) -> Result<(), DecodeError> {
+        self.reader.take(len, part.name())?;
+        self.add(part);
+        Ok(())
+    }
+}

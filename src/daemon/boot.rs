@@ -1,0 +1,203 @@
+//! Starting: the store is opened, and the cluster goes on where it stopped.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::cluster::heap::{MILLI, Micros};
+use crate::cluster::scenario::Scenario;
+use crate::cluster::world::Cluster;
+use crate::metastorage::contract::{Metastorage, StoreError};
+use crate::metastorage::memory::MemoryStore;
+use crate::metastorage::sled::{SledOptions, SledStore};
+use crate::model::batch::LeaseBatch;
+use crate::model::diff::{LeaseUpdate, diff};
+use crate::model::hlc::HybridTimestamp;
+use crate::placement::record::{BATCH, BEAT, batch_of, time_of};
+
+use super::DaemonError;
+use super::identity::Identity;
+use super::instance::{Instance, store_path};
+
+/// Where leases are stored.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum StoreKind {
+    /// On disk, in this directory.
+    Sled(PathBuf),
+    /// In memory: gone when the process ends.
+    Memory,
+}
+
+/// An open store.
+#[derive(Clone)]
+pub struct OpenStore {
+    /// The store.
+    pub store: Arc<dyn Metastorage>,
+    /// The same, where it is on disk.
+    pub sled: Option<Arc<SledStore>>,
+}
+
+/// Opens a store, making it if it is not there.
+pub fn open(kind: &StoreKind) -> Result<OpenStore, DaemonError> {
+    let data = match kind {
+        StoreKind::Memory => {
+            return Ok(OpenStore {
+                store: Arc::new(MemoryStore::new()),
+                sled: None,
+            });
+        }
+        StoreKind::Sled(data) => data,
+    };
+    std::fs::create_dir_all(data).map_err(|error| DaemonError::Directory {
+        path: data.clone(),
+        reason: error.to_string(),
+    })?;
+    match SledStore::open(store_path(data), SledOptions::create()) {
+        Ok(sled) => {
+            let sled = Arc::new(sled);
+            Ok(OpenStore {
+                store: sled.clone(),
+                sled: Some(sled),
+            })
+        }
+        Err(StoreError::Locked(reason)) => Err(DaemonError::InUse(in_use(data, &reason))),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn in_use(data: &Path, reason: &str) -> String {
+    match Instance::read(data) {
+        Some(Instance { pid, url }) => format!(
+            "{} is in use by process {pid}, which listens on {url}: stop it, or choose another \
+             directory with --data",
+            data.display()
+        ),
+        None => reason.to_owned(),
+    }
+}
+
+/// Which settings the user gave, and which may be taken from the stored cluster.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Given {
+    /// The seed was given.
+    pub seed: bool,
+    /// The number of nodes was given.
+    pub nodes: bool,
+}
+
+/// A cluster at the point where it begins or goes on.
+pub struct Booted {
+    /// The cluster.
+    pub cluster: Cluster,
+    /// What its data directory belongs to.
+    pub identity: Identity,
+    /// The stored leases.
+    pub update: Option<Arc<LeaseUpdate>>,
+    /// Whether it goes on from stored data.
+    pub resumed: bool,
+}
+
+/// Makes the cluster of a scenario over a store, going on from what is stored there.
+pub fn boot(
+    store: &dyn Metastorage,
+    mut scenario: Scenario,
+    given: Given,
+) -> Result<Booted, DaemonError> {
+    let stored = Identity::read(store)?;
+    if let Some(identity) = &stored {
+        adopt(&mut scenario, given, identity)?;
+    }
+    scenario.validate()?;
+    let update = stored_update(store)?;
+    let begin = match (last_time(store)?, &update) {
+        (Some(time), _) => time.physical() * MILLI + MILLI,
+        (None, _) => wall_clock(),
+    };
+    let ids = stored.as_ref().map(Identity::ids).unwrap_or_default();
+    let mut cluster = Cluster::new(scenario, begin, &ids);
+    if let Some(update) = &update {
+        let seen = crate::placement::feed::Seen {
+            revision: update.revision,
+            epoch: false,
+            beat: None,
+            update: Some(update.clone()),
+        };
+        cluster.observed(begin, &seen);
+    }
+    let mut identity = Identity {
+        seed: cluster.scenario().seed,
+        nodes: Vec::new(),
+    };
+    identity.follow(&cluster);
+    let resumed = stored.is_some();
+    if stored.as_ref() != Some(&identity) {
+        identity.write(store)?;
+    }
+    Ok(Booted {
+        cluster,
+        identity,
+        update,
+        resumed,
+    })
+}
+
+/// Takes what was not given from the stored cluster; refuses what contradicts it.
+fn adopt(scenario: &mut Scenario, given: Given, stored: &Identity) -> Result<(), DaemonError> {
+    let nodes = stored.nodes.len() as u32;
+    if !given.seed {
+        scenario.seed = stored.seed;
+    }
+    if !given.nodes {
+        scenario.cluster.nodes = nodes;
+        scenario.cluster.replicas = scenario.cluster.replicas.min(nodes);
+    }
+    for (what, wanted, stored) in [
+        ("seed", scenario.seed, stored.seed),
+        (
+            "number of nodes",
+            u64::from(scenario.cluster.nodes),
+            u64::from(nodes),
+        ),
+    ] {
+        if wanted != stored {
+            return Err(DaemonError::OtherCluster {
+                what,
+                wanted,
+                stored,
+            });
+        }
+    }
+    Ok(())
+}
+
+fn stored_update(store: &dyn Metastorage) -> Result<Option<Arc<LeaseUpdate>>, DaemonError> {
+    let Some(entry) = store.get(BATCH, None)? else {
+        return Ok(None);
+    };
+    let batch = batch_of(&entry)?.batch;
+    let time = last_time(store)?.unwrap_or(HybridTimestamp::MIN);
+    Ok(Some(Arc::new(LeaseUpdate {
+        revision: entry.mod_revision,
+        previous: 0,
+        time,
+        changes: diff(&LeaseBatch::default(), &batch).into(),
+        batch,
+    })))
+}
+
+/// The last stored time of the cluster.
+fn last_time(store: &dyn Metastorage) -> Result<Option<HybridTimestamp>, DaemonError> {
+    let beat = store.get(BEAT, None)?;
+    Ok(beat.as_ref().map(time_of).transpose()?)
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "a new cluster begins at the real time"
+)]
+fn wall_clock() -> Micros {
+    let since = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let micros = since.map(|since| since.as_micros() as Micros).unwrap_or(0);
+    // Whole milliseconds: what clocks show and what is stored then fall on the same grid.
+    micros / MILLI * MILLI
+}

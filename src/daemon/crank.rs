@@ -1,0 +1,298 @@
+//! Turns the cluster: waits until its next event is due, lets it happen, carries out what it
+//! wants of the store.
+//!
+//! The store is asked on this thread. A slow answer delays the handling of later events, not
+//! their time: they happen at the cluster time for which they were due, and the answer arrives at
+//! the cluster time at which it came.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use tracing::{debug, info, warn};
+
+use crate::cluster::event::{Effect, Notice, StoreCall};
+use crate::cluster::heap::{MILLI, Micros};
+use crate::metastorage::contract::Watch;
+use crate::model::diff::LeaseUpdate;
+use crate::placement::feed::Feed;
+use crate::placement::io::{self, StoreReply, StoreRequest};
+use crate::placement::record::{self, PREFIX, SizeRow};
+
+use super::DaemonError;
+use super::boot::{Booted, OpenStore};
+use super::pace::{Pacer, Speed};
+use super::tally::Tally;
+use super::view::{LiveEvent, View};
+
+/// What the crank can be told.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Command {
+    /// End.
+    Stop,
+}
+
+/// The status is brought up to date this often at most.
+const SHOW_EVERY: Duration = Duration::from_millis(50);
+
+/// Log lines about the state of things come after so much cluster time, and not more often than
+/// every second of real time.
+const REPORT_EVERY: Micros = 10_000_000;
+
+/// The crank, its cluster and its store.
+pub struct Crank {
+    booted: Booted,
+    store: OpenStore,
+    watch: Box<dyn Watch>,
+    feed: Feed,
+    pacer: Pacer,
+    speed: Speed,
+    until: Option<Micros>,
+    view: Arc<View>,
+    tally: Tally,
+    latest: Option<Arc<LeaseUpdate>>,
+    shown: Option<Instant>,
+    reported: (Micros, Option<Instant>),
+    lagging: bool,
+}
+
+impl Crank {
+    /// A crank that has not begun to turn. It ends by itself after `run_for` of cluster time.
+    pub fn new(
+        booted: Booted,
+        store: OpenStore,
+        view: Arc<View>,
+        speed: Speed,
+        run_for: Option<Duration>,
+    ) -> Result<Self, DaemonError> {
+        let from = store.store.revision()? + 1;
+        let watch = store.store.watch(PREFIX, from)?;
+        let mut tally = Tally::default();
+        let mut feed = Feed::default();
+        if let Some(update) = &booted.update {
+            tally.begin(&view, update);
+            feed = Feed::starting_from(update.revision, update.batch.clone());
+        }
+        let begin = booted.cluster.now();
+        let limit = |time: Duration| {
+            let micros = u64::try_from(time.as_micros()).unwrap_or(u64::MAX);
+            begin.saturating_add(micros)
+        };
+        Ok(Self {
+            pacer: Pacer::new(begin, speed),
+            until: run_for.map(limit),
+            latest: booted.update.clone(),
+            reported: (begin, None),
+            booted,
+            store,
+            watch,
+            feed,
+            speed,
+            view,
+            tally,
+            shown: None,
+            lagging: false,
+        })
+    }
+
+    /// Turns until told to stop, until the time is over, or until something fails.
+    pub fn turn(&mut self, commands: &Receiver<Command>) -> Result<(), DaemonError> {
+        let result = self.turn_on(commands);
+        if let Err(error) = &result {
+            let trouble = error.to_string();
+            self.view
+                .update_status(|status| status.trouble = Some(trouble));
+        }
+        self.show();
+        result
+    }
+
+    fn turn_on(&mut self, commands: &Receiver<Command>) -> Result<(), DaemonError> {
+        loop {
+            let due = self.booted.cluster.next_at().unwrap_or(Micros::MAX);
+            let due = self.until.map_or(due, |until| due.min(until));
+            match commands.recv_timeout(self.pacer.wait(due)) {
+                Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if self.until == Some(due) {
+                self.booted.cluster.pass(due);
+                return Ok(());
+            }
+            for effect in self.booted.cluster.step() {
+                match effect {
+                    Effect::Store(call) => self.store_call(call)?,
+                    Effect::Notice(notice) => self.notice(&notice)?,
+                }
+            }
+            self.keep_up(due);
+        }
+    }
+
+    /// Now and then: the status, a log line, a word about being late.
+    fn keep_up(&mut self, due: Micros) {
+        if self.shown.is_none_or(|shown| shown.elapsed() >= SHOW_EVERY) {
+            self.show();
+            self.report();
+            let late = (self.pacer.now()).map_or(0, |now| now.saturating_sub(due));
+            let lagging = late > 2_000 * MILLI;
+            if lagging && !self.lagging {
+                warn!(
+                    late_ms = late / MILLI,
+                    "cluster time can't keep up with speed {}", self.speed
+                );
+            }
+            self.lagging = lagging;
+        }
+    }
+
+    fn store_call(&mut self, call: StoreCall) -> Result<(), DaemonError> {
+        let id = call.call_id();
+        let settings = self.booted.cluster.scenario();
+        let (format, store_us) = (settings.store.format, settings.network.store_us);
+        let mut write = None;
+        let mut encoded = None;
+        if let StoreRequest::Write(batch) = &call.request {
+            let began = now();
+            encoded = record::encode(batch, format).ok();
+            let stored_bytes = encoded.as_ref().map_or(0, Vec::len) as u64;
+            write = Some((batch.clone(), began.elapsed(), stored_bytes));
+        }
+        let began = now();
+        let reply = record::execute(&*self.store.store, format, call.request, encoded);
+        let store_time = began.elapsed();
+        if let Some(failure) = self.store.sled.as_ref().and_then(|sled| sled.failure()) {
+            return Err(DaemonError::StoreFailed(failure));
+        }
+        match &reply {
+            StoreReply::Unencodable(reason) => {
+                return Err(DaemonError::Unencodable(reason.clone()));
+            }
+            StoreReply::Unavailable(reason) => {
+                let trouble = reason.clone();
+                self.view
+                    .update_status(|status| status.trouble = Some(trouble));
+            }
+            _ => self.view.update_status(|status| status.trouble = None),
+        }
+        if let (Some((batch, encode_time, stored_bytes)), StoreReply::Won(revision)) =
+            (&write, &reply)
+        {
+            let row = SizeRow {
+                revision: *revision,
+                time: batch.time.physical(),
+                cause: batch.cause.to_string(),
+                leases: batch.batch.len() as u64,
+                changed: u64::from(batch.cause.changed()),
+                format: format.name().to_owned(),
+                stored_bytes: *stored_bytes,
+                naive_bytes: batch.naive_bytes,
+            };
+            debug!(
+                revision,
+                cause = row.cause,
+                changed = row.changed,
+                stored_bytes,
+                encode_us = encode_time.as_micros(),
+                store_us = store_time.as_micros(),
+                "stored"
+            );
+            self.view.update_status(|status| {
+                status.stored_bytes = row.stored_bytes;
+                status.naive_bytes = row.naive_bytes;
+                status.encode_us = encode_time.as_micros() as u64;
+                status.store_us = store_time.as_micros() as u64;
+            });
+            self.view.tell(|| LiveEvent::Stored(row.into()));
+        }
+        let simulated = self.booted.cluster.now() + store_us;
+        let done = self.pacer.now().unwrap_or(simulated);
+        self.booted.cluster.complete(done, id, reply);
+        self.watch(done)
+    }
+
+    fn watch(&mut self, at: Micros) -> Result<(), DaemonError> {
+        while let Some(event) = self.watch.next(Duration::ZERO)? {
+            let began = now();
+            let seen = self.feed.take(&event)?;
+            let decode_time = began.elapsed();
+            self.booted.cluster.observed(at, &seen);
+            if let Some(update) = seen.update {
+                self.tally.stored(&self.view, &update);
+                self.latest = Some(update);
+                self.view.update_status(|status| {
+                    status.decode_us = decode_time.as_micros() as u64;
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn notice(&mut self, notice: &Notice) -> Result<(), DaemonError> {
+        self.tally.notice(&self.view, &self.booted.cluster, notice);
+        match notice {
+            Notice::Driver(driver, said) => match said {
+                io::Notice::Stored { .. } | io::Notice::Redirected(_) => {}
+                io::Notice::Halted(reason) => return Err(DaemonError::Halted(reason.clone())),
+                io::Notice::Active { epoch } => info!(driver, epoch, "driver is active"),
+                io::Notice::SteppedDown => warn!(driver, "driver stepped down"),
+                io::Notice::WriteLost => warn!(driver, "the batch was changed by somebody else"),
+                io::Notice::WriteUnknown(reason) => warn!(driver, reason, "outcome unknown"),
+                io::Notice::WriteFailed(reason) => warn!(driver, reason, "batch not stored"),
+                io::Notice::ClockTooFarAhead(reason) => warn!(driver, reason, "message dropped"),
+            },
+            Notice::NodeUp(node) => {
+                info!(node = %node.name, id = %node.id, "node up");
+                self.booted.identity.follow(&self.booted.cluster);
+                self.booted.identity.write(&*self.store.store)?;
+            }
+            Notice::NodeDown(name) => info!(node = %name, "node down"),
+            Notice::Created(groups) => info!(groups, "tables created"),
+            Notice::Dropped(groups) => info!(groups, "tables dropped"),
+            Notice::Stopped(stopped) => debug!(stopped, "holder asked to stop prolongation"),
+        }
+        Ok(())
+    }
+
+    fn show(&mut self) {
+        self.shown = Some(now());
+        let (tally, cluster) = (&self.tally, &self.booted.cluster);
+        let latest = self.latest.as_deref();
+        self.view
+            .update_status(|status| tally.show(status, cluster, latest));
+    }
+
+    fn report(&mut self) {
+        let (cluster_time, real_time) = self.reported;
+        let at = self.booted.cluster.now();
+        let recently = real_time.is_some_and(|time| time.elapsed() < Duration::from_secs(1));
+        if at < cluster_time + REPORT_EVERY || recently {
+            return;
+        }
+        self.reported = (at, Some(now()));
+        let status = self.view.status();
+        info!(
+            elapsed_s = status.elapsed_ms / 1000,
+            revision = status.revision,
+            leases = status.leases,
+            accepted = status.accepted,
+            renewals = status.renewals,
+            granted = status.granted,
+            expired = status.expired,
+            stored_bytes = status.stored_bytes,
+            naive_bytes = status.naive_bytes,
+            encode_us = status.encode_us,
+            decode_us = status.decode_us,
+            store_us = status.store_us,
+            "running"
+        );
+    }
+}
+
+#[allow(
+    clippy::disallowed_methods,
+    reason = "the daemon measures how long things take"
+)]
+fn now() -> Instant {
+    Instant::now()
+}
