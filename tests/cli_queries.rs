@@ -27,15 +27,15 @@ use tempfile::TempDir;
 /// A cluster of two virtual minutes in a data directory.
 fn stored() -> TempDir {
     let directory = tempfile::tempdir().unwrap();
-    let simulation = cluster::run(120, &mut ());
-    cluster::save(directory.path(), simulation.store());
+    let (_, store) = cluster::run(120, &mut ());
+    cluster::save(directory.path(), &store);
     directory
 }
 
 fn served() -> Serving {
     let mut newest = Newest::default();
-    let simulation = cluster::run(120, &mut newest);
-    Serving::start(view(&simulation, newest))
+    let (simulation, store) = cluster::run(120, &mut newest);
+    Serving::start(view(&simulation, &store, newest))
 }
 
 fn command(arguments: &[&str]) -> Command {

@@ -23,8 +23,8 @@ use serving::{Newest, Serving, view};
 /// A cluster of three virtual minutes, served.
 fn served() -> Serving {
     let mut newest = Newest::default();
-    let simulation = cluster::run(180, &mut newest);
-    Serving::start(view(&simulation, newest))
+    let (simulation, store) = cluster::run(180, &mut newest);
+    Serving::start(view(&simulation, &store, newest))
 }
 
 /// Sends a request as it is; the head and the body of the answer.

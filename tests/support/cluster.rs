@@ -2,11 +2,13 @@
 #![allow(dead_code, reason = "each test uses a part")]
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::cluster::scenario::Scenario;
 use leasehold::daemon::instance::store_path;
 use leasehold::metastorage::contract::{Metastorage, Op, Transaction};
+use leasehold::metastorage::memory::MemoryStore;
 use leasehold::metastorage::sled::{SledOptions, SledStore};
 use leasehold::sim::{Observer, Simulation};
 
@@ -27,13 +29,14 @@ node = "node2"
 /// The number of groups in it.
 pub const GROUPS: usize = 52;
 
-/// The cluster after so many seconds.
-pub fn run(seconds: u64, observer: &mut impl Observer) -> Simulation {
+/// The cluster after so many seconds, and its store.
+pub fn run(seconds: u64, observer: &mut impl Observer) -> (Simulation, MemoryStore) {
     let scenario = Scenario::parse(SCENARIO).unwrap();
-    let mut simulation = Simulation::new(scenario).unwrap();
+    let store = MemoryStore::new();
+    let mut simulation = Simulation::new(scenario, Arc::new(store.clone())).unwrap();
     let time = Duration::from_secs(seconds);
     simulation.run_for(time, observer).unwrap();
-    simulation
+    (simulation, store)
 }
 
 /// Writes the history of a store into a data directory, revision by revision.

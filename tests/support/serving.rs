@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 use leasehold::cluster::event::Notice;
 use leasehold::cluster::world::Cluster;
 use leasehold::daemon::view::{Status, View};
+use leasehold::metastorage::memory::MemoryStore;
 use leasehold::model::diff::LeaseUpdate;
 use leasehold::server::serve;
 use leasehold::sim::{Observer, Simulation};
@@ -33,13 +34,13 @@ impl Observer for Newest {
 }
 
 /// What a daemon would show of a simulation.
-pub fn view(simulation: &Simulation, newest: Newest) -> View {
+pub fn view(simulation: &Simulation, store: &MemoryStore, newest: Newest) -> View {
     let status = Status {
         version: "0.1.0".to_owned(),
         time: simulation.cluster().now() / 1000,
         ..Status::default()
     };
-    let view = View::new(Arc::new(simulation.store().clone()), status);
+    let view = View::new(Arc::new(store.clone()), status);
     view.set_leases(Arc::new(newest.0.unwrap()));
     view
 }
