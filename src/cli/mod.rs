@@ -13,6 +13,7 @@ mod inspect;
 mod live;
 mod output;
 mod payload;
+mod query;
 mod run;
 mod scenarios;
 mod signals;
@@ -41,6 +42,9 @@ struct Arguments {
 enum Command {
     /// Run a simulated cluster that grants and renews leases, until it is stopped
     Run(run::Run),
+    Sizes(query::sizes::Sizes),
+    Leases(query::leases::Leases),
+    Verify(query::verify::Verify),
     /// Print the leases of a stored batch, one JSON object per line
     Decode(decode::Decode),
     /// Write a batch from leases, one JSON object per line
@@ -55,6 +59,9 @@ impl Command {
     fn run(self) -> Result<(), Failure> {
         match self {
             Self::Run(command) => command.run(),
+            Self::Sizes(command) => command.run(),
+            Self::Leases(command) => command.run(),
+            Self::Verify(command) => command.run(),
             Self::Decode(command) => command.run(),
             Self::Encode(command) => command.run(),
             Self::Inspect(command) => command.run(),

@@ -1,0 +1,98 @@
+//! Asking a running instance.
+
+use std::io::{BufRead, BufReader};
+use std::time::Duration;
+
+use serde::de::{DeserializeOwned, IgnoredAny};
+use ureq::http::Response;
+use ureq::{Agent, Body};
+
+use crate::cli::failure::Failure;
+use crate::server::answers::ErrorAnswer;
+
+/// Largest answer: a million size rows are about 200 MB.
+const LARGEST: u64 = 1 << 30;
+
+/// How long to wait for a connection.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// How long to wait for the head of an answer.
+const ANSWER: Duration = Duration::from_secs(60);
+
+/// One instance.
+#[derive(Debug)]
+pub(super) struct Client {
+    url: String,
+    agent: Agent,
+}
+
+impl Client {
+    /// For the instance at `http://HOST:PORT`.
+    pub(super) fn new(url: &str) -> Result<Self, Failure> {
+        if !url.starts_with("http://") {
+            return Err(Failure::Usage(format!(
+                "`{url}` is not the URL of an instance: expected http://HOST:PORT"
+            )));
+        }
+        let agent = Agent::config_builder()
+            .http_status_as_error(false)
+            .timeout_connect(Some(CONNECT))
+            .timeout_recv_response(Some(ANSWER))
+            .proxy(None)
+            .build()
+            .into();
+        Ok(Self {
+            url: url.trim_end_matches('/').to_owned(),
+            agent,
+        })
+    }
+
+    /// Its URL.
+    pub(super) fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// Whether something that could be an instance answers, in whichever state it is.
+    pub(super) fn ping(&self) -> Result<(), String> {
+        let mut response = (self.call("/healthz", &[])).map_err(|error| error.to_string())?;
+        let answer = response.body_mut().read_json::<IgnoredAny>();
+        answer.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Reads a JSON answer.
+    pub(super) fn get<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        query: &[(&str, &str)],
+    ) -> Result<T, Failure> {
+        let mut response = self.answer(path, query)?;
+        let body = response.body_mut().with_config().limit(LARGEST);
+        body.read_json()
+            .map_err(|error| Failure::about(&self.url, error))
+    }
+
+    /// Reads an answer that does not end.
+    pub(super) fn stream(&self, path: &str) -> Result<impl BufRead + use<>, Failure> {
+        let response = self.answer(path, &[])?;
+        Ok(BufReader::new(response.into_body().into_reader()))
+    }
+
+    fn answer(&self, path: &str, query: &[(&str, &str)]) -> Result<Response<Body>, Failure> {
+        let called = self.call(path, query);
+        let mut response = called.map_err(|error| Failure::about(&self.url, error))?;
+        let status = response.status();
+        if status.is_success() {
+            return Ok(response);
+        }
+        let answer = response.body_mut().read_json::<ErrorAnswer>();
+        Err(match answer {
+            Ok(answer) => Failure::Failed(answer.error.message),
+            Err(_) => Failure::about(&self.url, format!("answered {status}")),
+        })
+    }
+
+    fn call(&self, path: &str, query: &[(&str, &str)]) -> Result<Response<Body>, ureq::Error> {
+        let request = self.agent.get(format!("{}{path}", self.url));
+        request.query_pairs(query.iter().copied()).call()
+    }
+}
