@@ -21,7 +21,8 @@ use crate::daemon::pace::Speed;
 use crate::daemon::view::{Status, View};
 
 use super::failure::Failure;
-use super::{live, scenarios, signals};
+use super::signals::Signals;
+use super::{live, scenarios};
 
 /// Run a simulated cluster that grants and renews leases, until it is stopped
 ///
@@ -99,6 +100,10 @@ impl Run {
             .enable_all()
             .build()
             .map_err(|error| Failure::about("can't start", error))?;
+        // From here on a signal ends the process in good order, also while it starts.
+        let signals = runtime
+            .block_on(async { Signals::catch() })
+            .map_err(|error| Failure::about("can't catch signals", error))?;
         let listener = runtime
             .block_on(TcpListener::bind(self.listen))
             .map_err(|error| self.cannot_listen(&error))?;
@@ -143,7 +148,7 @@ impl Run {
         );
         let view = Arc::new(View::new(store.store.clone(), status));
         let crank = Crank::new(booted, store.clone(), view.clone(), self.speed, run_for)?;
-        let result = turn(&runtime, listener, crank, &view, live);
+        let result = turn(&runtime, listener, crank, &view, signals, live);
         drop(note);
         finish(result, runtime, view, store)
     }
@@ -227,6 +232,7 @@ fn turn(
     listener: TcpListener,
     mut crank: Crank,
     view: &Arc<View>,
+    mut signals: Signals,
     live: bool,
 ) -> Result<(), DaemonError> {
     let (command, commands) = mpsc::channel();
@@ -250,7 +256,7 @@ fn turn(
         let line = tokio::spawn(live::show(view.clone(), live));
         tokio::select! {
             _ = &mut end => {}
-            signal = signals::ended() => {
+            signal = signals.ended() => {
                 live::say(&format!("{signal}, ending"));
                 // If the crank has ended meanwhile, so much the better.
                 let _ = command.send(Command::Stop);

@@ -1,17 +1,43 @@
 //! Ctrl-C and SIGTERM.
 
-/// Waits for a signal to end; its name.
-pub(super) async fn ended() -> &'static str {
+use std::io;
+
+#[cfg(unix)]
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// The signals to end, caught from the moment it is made.
+#[derive(Debug)]
+pub(super) struct Signals {
     #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        if let Ok(mut terminate) = signal(SignalKind::terminate()) {
-            return tokio::select! {
-                _ = tokio::signal::ctrl_c() => "interrupted",
-                _ = terminate.recv() => "terminated",
-            };
+    interrupt: Signal,
+    #[cfg(unix)]
+    terminate: Signal,
+}
+
+impl Signals {
+    /// Catches the signals from now on. To be called within a tokio runtime.
+    pub(super) fn catch() -> io::Result<Self> {
+        Ok(Self {
+            #[cfg(unix)]
+            interrupt: signal(SignalKind::interrupt())?,
+            #[cfg(unix)]
+            terminate: signal(SignalKind::terminate())?,
+        })
+    }
+
+    /// Waits for one; says what it was.
+    #[cfg(unix)]
+    pub(super) async fn ended(&mut self) -> &'static str {
+        tokio::select! {
+            _ = self.interrupt.recv() => "interrupted",
+            _ = self.terminate.recv() => "terminated",
         }
     }
-    let _ = tokio::signal::ctrl_c().await;
-    "interrupted"
+
+    /// Waits for one; says what it was.
+    #[cfg(not(unix))]
+    pub(super) async fn ended(&mut self) -> &'static str {
+        let _ = tokio::signal::ctrl_c().await;
+        "interrupted"
+    }
 }

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use leasehold::cluster::scenario::Scenario;
-use leasehold::metastorage::contract::Metastorage;
 use leasehold::placement::record::{SizeRow, size_range};
 
 use crate::invariants::Invariants;
