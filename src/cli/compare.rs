@@ -282,7 +282,7 @@ impl Comparison {
             count(self.leases as u64),
             decimal(self.per_day, 0),
             table(&head, rows),
-            decimal(self.copy * 1e6, 1),
+            decimal(self.copy * 1e6, 2),
             each(self.copy * 1e9),
         )
     }

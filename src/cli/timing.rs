@@ -9,8 +9,9 @@ use indicatif::ProgressBar;
 const BUDGET: Duration = Duration::from_secs(3);
 /// Most and fewest rounds.
 const ROUNDS: std::ops::RangeInclusive<u64> = 3..=101;
-/// Short work is repeated until a sample takes about this long.
-const SAMPLE: Duration = Duration::from_micros(100);
+/// Short work is repeated until a sample takes about this long: what ran before it has left the
+/// caches by then.
+const SAMPLE: Duration = Duration::from_millis(1);
 
 /// Something to measure.
 pub(super) type Work<'a> = Box<dyn Fn() + 'a>;

@@ -95,7 +95,8 @@ pub enum EncodeError {
         /// The other.
         second: NodeName,
     },
-    /// A name, or a number of leases or nodes, that the format's length fields can't hold.
+    /// A name or a number of leases that the format's length fields can't hold, or more leases and
+    /// holes than are sensible to write.
     #[error("{what} of {size} is above the format's limit of {limit}")]
     TooLarge {
         /// What.

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use crate::model::batch::{LeaseBatch, Row};
 use crate::model::dictionary::{Dictionary, Node};
-use crate::model::ids::NodeId;
+use crate::model::ids::{NodeId, NodeName};
 
 use super::super::error::{DecodeError, EncodeError};
 use super::super::reader::{Reader, invalid};
@@ -14,16 +14,19 @@ use super::{NAME_SIZE, NODE_SIZE};
 /// Largest number of entries: rows hold their indexes.
 const ENTRIES: std::ops::RangeInclusive<i64> = 0..=Row::INDEX_LIMIT as i64;
 
+/// More are not reserved for in advance: a count alone is no reason to allocate.
+const EXPECTED: usize = 1024;
+
 pub(super) fn read(reader: &mut Reader<'_>) -> Result<Dictionary, DecodeError> {
     let count = reader.count("name count", ENTRIES, NAME_SIZE)?;
-    let mut names = Vec::with_capacity(count);
-    let mut known = HashSet::with_capacity(count);
+    let mut names = Vec::with_capacity(count.min(EXPECTED));
+    let mut known = HashSet::with_capacity(count.min(EXPECTED));
     for _ in 0..count {
         let offset = reader.offset();
         let len = reader.count("name length", 0..=i32::MAX.into(), 1)?;
         let start = reader.offset();
         let bytes = reader.take(len, "name")?;
-        let name: crate::model::ids::NodeName = mutf8::decode(bytes)
+        let name: NodeName = mutf8::decode(bytes)
             .map_err(|(position, what)| invalid(start + position, "name", what))?
             .into();
         if !known.insert(name.clone()) {
@@ -36,8 +39,8 @@ pub(super) fn read(reader: &mut Reader<'_>) -> Result<Dictionary, DecodeError> {
         names.push(name);
     }
     let count = reader.count("node count", ENTRIES, NODE_SIZE)?;
-    let mut nodes = Vec::with_capacity(count);
-    let mut known = HashSet::with_capacity(count);
+    let mut nodes = Vec::with_capacity(count.min(EXPECTED));
+    let mut known = HashSet::with_capacity(count.min(EXPECTED));
     for _ in 0..count {
         let offset = reader.offset();
         let most = reader.u64("node id")?;

@@ -17,6 +17,8 @@ pub(crate) struct Elements {
     names: i64,
     nodes: i64,
     pub(super) packed: bool,
+    /// Bit n: several pairs of the dictionary are packed as the number n.
+    ambiguous: u64,
 }
 
 /// A lease but for its group.
@@ -41,6 +43,7 @@ impl Elements {
             names: names as i64,
             nodes: nodes as i64,
             packed: super::packed(header.version, names, nodes),
+            ambiguous: ambiguous(names, nodes),
         }
     }
 
@@ -107,21 +110,8 @@ impl Elements {
             let range = 0..=self.names - 1;
             return Err(out_of_range(offset, "candidate index", candidate, range));
         }
-        let ambiguous = self.ambiguous(number);
+        let ambiguous = self.ambiguous >> number & 1 == 1;
         Ok((holder as u32, Some(candidate as u32), ambiguous))
-    }
-
-    /// Whether several pairs of the dictionary are packed as this number: only where version 1
-    /// packed indexes of more than 8 ids, so that the two overlap.
-    pub(super) fn ambiguous(&self, number: i64) -> bool {
-        if self.nodes <= PACKED_MAX as i64 {
-            return false;
-        }
-        let pairs = (0..self.names).flat_map(|candidate| {
-            let holders = 0..self.nodes.min(PACKED_MAX as i64 * PACKED_MAX as i64);
-            holders.filter(move |holder| holder | candidate << PACKED_SHIFT == number)
-        });
-        pairs.take(2).count() > 1
     }
 
     fn expiration(
@@ -139,5 +129,33 @@ impl Elements {
             logical = reader.ranged("expiration logical", header::LOGICAL)?;
         }
         header::timestamp(offset, "expiration", physical, logical)
+    }
+}
+
+/// The packed numbers that several pairs of holder and candidate share: only where version 1
+/// packs indexes of more than 8 ids, so that the two overlap.
+fn ambiguous(names: usize, nodes: usize) -> u64 {
+    let (mut once, mut again) = (0u64, 0u64);
+    for candidate in 0..names.min(PACKED_MAX) {
+        for holder in 0..nodes.min(PACKED_MAX * PACKED_MAX) {
+            let number = 1 << (holder | candidate << PACKED_SHIFT);
+            again |= once & number;
+            once |= number;
+        }
+    }
+    again
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ambiguous;
+
+    #[test]
+    fn numbers_are_shared_from_the_ninth_id_on() {
+        assert_eq!(ambiguous(8, 8), 0);
+        // 8 is the pairs (0, 1) and (8, 0), and (8, 1).
+        assert_eq!(ambiguous(2, 9), 1 << 8);
+        assert_eq!(ambiguous(1, 20), 0);
+        assert_eq!(ambiguous(0, 0), 0);
     }
 }

@@ -43,8 +43,9 @@ pub(crate) fn encode(
     if version == 1 && names <= PACKED_MAX && ids > PACKED_MAX {
         return Err(EncodeError::TooManyIdsForV1 { names, ids });
     }
-    check_size(rows)?;
-    let header = header(batch, version);
+    let surveys = [Survey::of(tables), Survey::of(zones)];
+    check_size(&surveys)?;
+    let header = header(batch, version, &surveys);
     // Five to eight bytes a lease in most batches.
     out.reserve(128 + 32 * ids + 8 * rows.len());
     header.write(out);
@@ -62,16 +63,48 @@ pub(crate) fn encode(
         at: 0,
         out,
     };
-    leases.section(tables);
+    let [tables_survey, zones_survey] = surveys;
+    leases.section(tables, &tables_survey);
     if format != Format::CompactV1TablesOnly {
-        leases.section(zones);
+        leases.section(zones, &zones_survey);
     }
     leases.flush();
     Ok(())
 }
 
+/// What is written before the leases of a section, found in one pass over them.
+struct Survey {
+    objects: usize,
+    /// Leases and holes.
+    elements: u64,
+    /// Leases with an expiration of their own.
+    own: usize,
+    /// The earliest physical part of those.
+    earliest: u64,
+}
+
+impl Survey {
+    fn of(rows: &[Row]) -> Self {
+        let mut survey = Self {
+            objects: 0,
+            elements: 0,
+            own: 0,
+            earliest: u64::MAX,
+        };
+        for object in objects(rows) {
+            survey.objects += 1;
+            survey.elements += u64::from(partitions(object));
+            for expiration in object.iter().filter_map(Row::own_expiration) {
+                survey.own += 1;
+                survey.earliest = survey.earliest.min(expiration.physical());
+            }
+        }
+        survey
+    }
+}
+
 /// The version and the timestamps that all leases share.
-fn header(batch: &LeaseBatch, version: u8) -> Header {
+fn header(batch: &LeaseBatch, version: u8, surveys: &[Survey; 2]) -> Header {
     let rows = batch.rows();
     if rows.is_empty() {
         return Header {
@@ -80,12 +113,9 @@ fn header(batch: &LeaseBatch, version: u8) -> Header {
             common: HybridTimestamp::MIN,
         };
     }
-    let mut own = 0;
-    let mut earliest = u64::MAX;
-    for expiration in rows.iter().filter_map(Row::own_expiration) {
-        own += 1;
-        earliest = earliest.min(expiration.physical());
-    }
+    let [tables, zones] = surveys;
+    let own = tables.own + zones.own;
+    let mut earliest = tables.earliest.min(zones.earliest);
     let stored = batch.common_expiration();
     if own < rows.len() {
         earliest = earliest.min(stored.physical());
@@ -102,10 +132,8 @@ fn header(batch: &LeaseBatch, version: u8) -> Header {
     }
 }
 
-fn check_size(rows: &[Row]) -> Result<(), EncodeError> {
-    let elements = objects(rows)
-        .map(|object| u64::from(partitions(object)))
-        .sum();
+fn check_size(surveys: &[Survey; 2]) -> Result<(), EncodeError> {
+    let elements = surveys.iter().map(|survey| survey.elements).sum();
     if elements > ELEMENT_LIMIT {
         return Err(EncodeError::TooLarge {
             what: "a number of leases and holes",
@@ -163,8 +191,8 @@ struct Leases<'a> {
 }
 
 impl Leases<'_> {
-    fn section(&mut self, rows: &[Row]) {
-        self.varint(objects(rows).count() as i64);
+    fn section(&mut self, rows: &[Row], survey: &Survey) {
+        self.varint(survey.objects as i64);
         let mut previous = 0i32;
         for object in objects(rows) {
             let Some(first) = object.first() else { return };

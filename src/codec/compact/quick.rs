@@ -169,26 +169,31 @@ impl Writing {
         let period = self.common.wrapping_sub(start >> 16);
         // The bits from 7 × byte on, at the byte's place.
         let bits = |byte: u32| period << (PERIOD_BIT + byte) & 0x7F << (PERIOD_BIT + 8 * byte);
-        let (period, more, len) = if (1 << 7..1 << 14).contains(&period) {
-            (bits(0) | bits(1), 0x80, 2)
+        if (1 << 7..1 << 14).contains(&period) {
+            Some(Self::close(head | bits(0) | bits(1), 2))
         } else if period < 1 << 28 {
             if period >= 1 << 21 {
-                (bits(0) | bits(1) | bits(2) | bits(3), 0x80_8080, 4)
+                let period = bits(0) | bits(1) | bits(2) | bits(3);
+                Some(Self::close(head | period, 4))
             } else if period >= 1 << 14 {
-                (bits(0) | bits(1) | bits(2), 0x8080, 3)
+                Some(Self::close(head | bits(0) | bits(1) | bits(2), 3))
             } else {
-                (bits(0), 0, 1)
+                Some(Self::close(head | bits(0), 1))
             }
         } else if period < 1 << 35 {
-            let low = bits(0) | bits(1) | bits(2) | bits(3);
-            (low | bits(4), 0x8080_8080, 5)
+            let period = bits(0) | bits(1) | bits(2) | bits(3) | bits(4);
+            Some(Self::close(head | period, 5))
         } else {
-            return None;
-        };
+            None
+        }
+    }
+
+    /// Adds to flags, nodes and a period of `len` bytes what is the same in all such leases: the
+    /// continuation bits of the period and the start logical of 0.
+    #[inline(always)]
+    const fn close(word: u64, len: u32) -> (u64, usize) {
         let logical = 1 << (PERIOD_BIT + 8 * len);
-        Some((
-            head | period | more << PERIOD_BIT | logical,
-            3 + len as usize,
-        ))
+        let more = 0x8080_8080 & ((1 << (8 * (len - 1))) - 1);
+        (word | more << PERIOD_BIT | logical, 3 + len as usize)
     }
 }
