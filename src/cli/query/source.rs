@@ -117,8 +117,8 @@ impl DataArgs {
         if !self.data.is_dir() {
             let data = self.data.display();
             return Err(Failure::Failed(format!(
-                "there is no directory {data}: `leasehold run --data {data}` makes one, and \
-                 --data DIR reads another"
+                "there is no directory {data}: `leasehold run --data {data}` makes one, \
+                 --data DIR reads another, and --url URL asks a running instance"
             )));
         }
         Ok(Instance::read(&self.data))
