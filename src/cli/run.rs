@@ -106,7 +106,7 @@ impl Run {
             .map(|address| format!("http://{address}"))
             .map_err(|error| Failure::about("can't listen", error))?;
 
-        let store = boot::open(&self.store_kind())?;
+        let store = boot::open(&self.store_kind(), self.speed)?;
         let run_for = self.run_for.or(scenario.duration);
         let booted = boot::boot(&*store.store, scenario, self.given())?;
         let note = self.leave_note(&url)?;

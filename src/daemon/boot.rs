@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use crate::cluster::heap::{MILLI, Micros};
 use crate::cluster::scenario::Scenario;
@@ -18,6 +18,7 @@ use crate::placement::record::{BATCH, BEAT, batch_of, time_of};
 use super::DaemonError;
 use super::identity::Identity;
 use super::instance::{Instance, store_path};
+use super::pace::Speed;
 
 /// Where leases are stored.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -28,6 +29,9 @@ pub enum StoreKind {
     Memory,
 }
 
+/// Shortest pause between two rounds of sled's cleaning.
+const CLEAN_LEAST: Duration = Duration::from_millis(1);
+
 /// An open store.
 #[derive(Clone)]
 pub struct OpenStore {
@@ -37,8 +41,9 @@ pub struct OpenStore {
     pub sled: Option<Arc<SledStore>>,
 }
 
-/// Opens a store, making it if it is not there.
-pub fn open(kind: &StoreKind) -> Result<OpenStore, DaemonError> {
+/// Opens a store, making it if it is not there. sled cleans up in the background by the real
+/// clock: where cluster time passes faster, so must that.
+pub fn open(kind: &StoreKind, speed: Speed) -> Result<OpenStore, DaemonError> {
     let data = match kind {
         StoreKind::Memory => {
             return Ok(OpenStore {
@@ -52,7 +57,15 @@ pub fn open(kind: &StoreKind) -> Result<OpenStore, DaemonError> {
         path: data.clone(),
         reason: error.to_string(),
     })?;
-    match SledStore::open(store_path(data), SledOptions::create()) {
+    let mut options = SledOptions::create();
+    options.clean_every = match speed {
+        Speed::Max => CLEAN_LEAST,
+        Speed::Times(factor) => options
+            .clean_every
+            .div_f64(factor.max(1.0))
+            .max(CLEAN_LEAST),
+    };
+    match SledStore::open(store_path(data), options) {
         Ok(sled) => {
             let sled = Arc::new(sled);
             Ok(OpenStore {

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use thiserror::Error;
 
 use super::dictionary::{Dictionary, DictionaryBuilder};
+use super::first_seen::FirstSeen;
 use super::hlc::HybridTimestamp;
 use super::ids::{GroupId, Incarnation, NodeName};
 use super::lease::Lease;
@@ -401,9 +402,9 @@ impl LeaseBatch {
         }
         for row in Arc::make_mut(&mut self.rows) {
             let flags = row.holder_and_flags & (ACCEPTED | PROLONGABLE);
-            row.holder_and_flags = ordered.new_node[row.holder() as usize] | flags;
+            row.holder_and_flags = ordered.node(row.holder()) | flags;
             if row.candidate != NO_CANDIDATE {
-                row.candidate = ordered.new_name[row.candidate as usize];
+                row.candidate = ordered.name(row.candidate);
             }
         }
         self.dictionary = Arc::new(ordered.rebuilt());
@@ -424,71 +425,6 @@ impl PartialEq for LeaseBatch {
                     == b.candidate().map(|index| other.dictionary.name(index))
         };
         self.len() == other.len() && self.rows.iter().zip(other.rows.iter()).all(same)
-    }
-}
-
-/// The order in which rows first use the entries of a dictionary.
-struct FirstSeen<'a> {
-    old: &'a Dictionary,
-    nodes: Vec<u32>,
-    names: Vec<u32>,
-    new_node: Vec<u32>,
-    new_name: Vec<u32>,
-}
-
-impl<'a> FirstSeen<'a> {
-    const UNSEEN: u32 = u32::MAX;
-
-    fn new(old: &'a Dictionary) -> Self {
-        Self {
-            old,
-            nodes: Vec::new(),
-            names: Vec::new(),
-            new_node: vec![Self::UNSEEN; old.nodes().len()],
-            new_name: vec![Self::UNSEEN; old.names().len()],
-        }
-    }
-
-    fn see(&mut self, row: &Row) {
-        let holder = row.holder();
-        if self.new_node[holder as usize] == Self::UNSEEN {
-            self.new_node[holder as usize] = self.nodes.len() as u32;
-            self.nodes.push(holder);
-            self.see_name(self.old.nodes()[holder as usize].name);
-        }
-        if let Some(candidate) = row.candidate() {
-            self.see_name(candidate);
-        }
-    }
-
-    fn see_name(&mut self, name: u32) {
-        if self.new_name[name as usize] == Self::UNSEEN {
-            self.new_name[name as usize] = self.names.len() as u32;
-            self.names.push(name);
-        }
-    }
-
-    fn complete(&self) -> bool {
-        self.nodes.len() == self.old.nodes().len() && self.names.len() == self.old.names().len()
-    }
-
-    fn is_identity(&self) -> bool {
-        let ascending = |order: &[u32]| (0u32..).zip(order).all(|(new, old)| new == *old);
-        self.complete() && ascending(&self.nodes) && ascending(&self.names)
-    }
-
-    fn rebuilt(&self) -> Dictionary {
-        let names = (self.names.iter())
-            .map(|name| self.old.name(*name).clone())
-            .collect();
-        let nodes = (self.nodes.iter())
-            .map(|node| {
-                let mut node = self.old.nodes()[*node as usize];
-                node.name = self.new_name[node.name as usize];
-                node
-            })
-            .collect();
-        Dictionary::from_parts(names, nodes)
     }
 }
 

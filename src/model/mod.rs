@@ -8,6 +8,7 @@
 pub mod batch;
 pub mod dictionary;
 pub mod diff;
+mod first_seen;
 pub mod hlc;
 pub mod ids;
 pub mod lease;

@@ -1,53 +1,44 @@
-//! The placement driver: a state machine around the decisions of [`super::renewal`].
+//! The placement driver: a state machine around the decisions of [`super::renewal`]; its writes
+//! are in `writing`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::model::hlc::{HybridClock, HybridTimestamp};
-use crate::model::ids::{GroupId, Incarnation};
+use crate::model::ids::GroupId;
 use crate::model::message::{GrantAnswer, ProlongationStopped, StopProlongation};
 use crate::model::timings::Timings;
 use crate::model::topology::{Assignment, Assignments, Topology};
 
 use super::activity::{Activity, Role};
-use super::io::{
-    BatchWrite, Input, Notice, Now, Output, RequestId, StoreReply, StoreRequest, Stored,
-};
+use super::io::{Input, Notice, Now, Output, RequestId, StoreReply, StoreRequest};
 use super::leases::{Leases, Surroundings};
 use super::negotiation::{Negotiation, Progress};
-use super::renewal::{Decision, Plan};
 use super::retention::{Retain, Retention};
+use super::writing::Writing;
 
 /// One driver. Any node can run one; at most one at a time succeeds in writing.
 ///
 /// Feed it with [`step`](Self::step); it does nothing by itself.
 #[derive(Debug)]
 pub struct PlacementDriver {
-    timings: Timings,
-    retain: Retain,
-    clock: HybridClock,
-    topology: Topology,
-    assignments: Arc<Assignments>,
-    activity: Activity,
-    leases: Leases,
-    negotiations: BTreeMap<GroupId, Negotiation>,
-    stops: BTreeMap<GroupId, StopProlongation>,
-    writing: Option<Writing>,
-    rereading: Option<RequestId>,
+    pub(super) timings: Timings,
+    pub(super) retain: Retain,
+    pub(super) clock: HybridClock,
+    pub(super) topology: Topology,
+    pub(super) assignments: Arc<Assignments>,
+    pub(super) activity: Activity,
+    pub(super) leases: Leases,
+    pub(super) negotiations: BTreeMap<GroupId, Negotiation>,
+    pub(super) stops: BTreeMap<GroupId, StopProlongation>,
+    pub(super) writing: Option<Writing>,
+    pub(super) rereading: Option<RequestId>,
     /// Writes that failed in a row, and when the next may be tried (monotonic milliseconds).
-    failures: u32,
-    retry_at: u64,
-    retention: Retention,
-    without_candidate: usize,
-    last_request: RequestId,
-}
-
-/// A batch on its way to the store.
-#[derive(Debug)]
-struct Writing {
-    id: RequestId,
-    write: BatchWrite,
-    plan: Plan,
+    pub(super) failures: u32,
+    pub(super) retry_at: u64,
+    pub(super) retention: Retention,
+    pub(super) without_candidate: usize,
+    pub(super) last_request: RequestId,
 }
 
 impl PlacementDriver {
@@ -114,14 +105,14 @@ impl PlacementDriver {
         &self.negotiations
     }
 
-    fn around(&self) -> Surroundings<'_> {
+    pub(super) fn around(&self) -> Surroundings<'_> {
         Surroundings {
             topology: &self.topology,
             assignments: &self.assignments,
         }
     }
 
-    fn next_request(&mut self) -> RequestId {
+    pub(super) fn next_request(&mut self) -> RequestId {
         self.last_request += 1;
         self.last_request
     }
@@ -169,51 +160,6 @@ impl PlacementDriver {
         }
     }
 
-    /// Decides, and sends the new batch to the store if there is something to write.
-    fn renew(&mut self, now: Now, time: HybridTimestamp, out: &mut Vec<Output>) -> bool {
-        let busy = self.writing.is_some() || self.rereading.is_some();
-        let (Some(epoch), false) = (self.activity.epoch(), busy) else {
-            return false;
-        };
-        if now.monotonic < self.retry_at {
-            return false;
-        }
-        if self.leases.quiet > 0 && self.leases.batch.common_expiration() <= time {
-            self.leases.disturb_all();
-        }
-        let plan = Decision {
-            leases: &self.leases,
-            around: self.around(),
-            negotiations: &self.negotiations,
-            stops: &self.stops,
-            timings: &self.timings,
-            now: time,
-        }
-        .plan();
-        self.without_candidate = plan.without_candidate;
-        self.refuse_stops(&plan, out);
-        if plan.is_empty() {
-            return false;
-        }
-        let (batch, naive_bytes) = plan.carry_out(&self.leases);
-        let id = self.next_request();
-        let write = BatchWrite {
-            epoch,
-            expected: self.leases.revision,
-            batch,
-            time,
-            cause: plan.cause,
-            naive_bytes,
-        };
-        out.push(Output::Store(
-            id,
-            StoreRequest::Write(Box::new(write.clone())),
-        ));
-        self.activity.beaten(now.monotonic);
-        self.writing = Some(Writing { id, write, plan });
-        true
-    }
-
     fn reply(&mut self, now: Now, id: RequestId, reply: StoreReply, out: &mut Vec<Output>) {
         if let StoreReply::Unreadable(reason) = reply {
             self.halt(reason, out);
@@ -233,127 +179,6 @@ impl PlacementDriver {
             }
         } else if let Some(writing) = self.writing.take_if(|writing| writing.id == id) {
             self.write_reply(now, writing, reply, out);
-        }
-    }
-
-    fn write_reply(
-        &mut self,
-        now: Now,
-        writing: Writing,
-        reply: StoreReply,
-        out: &mut Vec<Output>,
-    ) {
-        match reply {
-            StoreReply::Won(revision) => self.written(now, writing, revision, out),
-            StoreReply::Lost(stored) => {
-                out.push(Output::Notice(Notice::WriteLost));
-                self.failed(now, writing.plan, out);
-                self.adopt(now, stored, out);
-            }
-            StoreReply::Unavailable(reason) | StoreReply::Unencodable(reason) => {
-                out.push(Output::Notice(Notice::WriteFailed(reason)));
-                self.failed(now, writing.plan, out);
-            }
-            StoreReply::Unknown(reason) => {
-                out.push(Output::Notice(Notice::WriteUnknown(reason)));
-                self.failed(now, writing.plan, out);
-                self.reread(out);
-            }
-            StoreReply::Read(_) | StoreReply::Unreadable(_) => {}
-        }
-    }
-
-    fn written(&mut self, now: Now, writing: Writing, revision: u64, out: &mut Vec<Output>) {
-        let Writing { write, plan, .. } = writing;
-        self.failures = 0;
-        self.retention.stored(write.time, revision);
-        for group in plan.changes.keys() {
-            self.negotiations.remove(group);
-        }
-        let around = Surroundings {
-            topology: &self.topology,
-            assignments: &self.assignments,
-        };
-        let changed = plan.changes.into_keys();
-        (self.leases).advance(revision, write.batch, write.naive_bytes, changed, around);
-        let time = self.clock.now(now.physical);
-        for (group, talk) in plan.offers {
-            out.push(Output::Grant(talk.holder.id, talk.offer(group, time)));
-            self.negotiations.insert(group, talk);
-        }
-        for (stop, expiration) in plan.stopped {
-            self.stops.remove(&stop.group);
-            out.push(stopped(&stop, Some(expiration)));
-        }
-        out.push(Output::Notice(Notice::Stored {
-            revision,
-            cause: write.cause,
-        }));
-    }
-
-    /// A write did not take place, or may not have: the holders that wanted out are told so, and
-    /// the next attempt waits, longer each time up to an eighth of the lease interval.
-    fn failed(&mut self, now: Now, plan: Plan, out: &mut Vec<Output>) {
-        for (stop, _) in plan.stopped {
-            self.stops.remove(&stop.group);
-            out.push(stopped(&stop, None));
-        }
-        self.failures += 1;
-        let pause = (self.timings.tick_ms / 2) << (self.failures - 1).min(4);
-        self.retry_at = now.monotonic + pause.min(self.timings.lease_interval_ms / 8);
-    }
-
-    fn reread(&mut self, out: &mut Vec<Output>) {
-        let id = self.next_request();
-        self.rereading = Some(id);
-        out.push(Output::Store(id, StoreRequest::Read));
-    }
-
-    /// Takes over what is stored. Talks about leases that are no longer there end; each
-    /// unaccepted lease without a talk is offered again.
-    fn adopt(&mut self, now: Now, stored: Stored, out: &mut Vec<Output>) {
-        if self.activity.epoch().is_some_and(|own| own != stored.epoch) {
-            self.activity.stand_by(stored.epoch, now.monotonic);
-            self.step_down(out);
-            return;
-        }
-        if let Some(time) = stored.time {
-            self.clock.restore(time);
-        }
-        let around = Surroundings {
-            topology: &self.topology,
-            assignments: &self.assignments,
-        };
-        self.leases.adopt(stored, around);
-        if let Some(start) = self.leases.latest_start() {
-            self.clock.restore(start);
-        }
-        let batch = &self.leases.batch;
-        self.negotiations.retain(|group, talk| {
-            let row = batch.get(*group);
-            row.is_some_and(|row| !row.accepted() && row.start() == talk.start)
-        });
-        let common = batch.common_expiration();
-        let time = self.clock.now(now.physical);
-        for row in batch.rows().iter().filter(|row| !row.accepted()) {
-            let lease = batch.lease(row);
-            let holder = Incarnation {
-                name: lease.holder_name,
-                id: lease.holder_id,
-            };
-            let talk = Negotiation {
-                holder,
-                start: row.start(),
-                expiration: row.expiration(common),
-                predecessor: Some(row.start()),
-                force: false,
-                refused: Vec::new(),
-                progress: Progress::Waiting,
-            };
-            let talk = self.negotiations.entry(row.group()).or_insert(talk);
-            if talk.progress == Progress::Waiting {
-                out.push(Output::Grant(talk.holder.id, talk.offer(row.group(), time)));
-            }
         }
     }
 
@@ -391,7 +216,7 @@ impl PlacementDriver {
         }
     }
 
-    fn step_down(&mut self, out: &mut Vec<Output>) {
+    pub(super) fn step_down(&mut self, out: &mut Vec<Output>) {
         self.writing = None;
         self.rereading = None;
         self.negotiations.clear();
@@ -465,22 +290,9 @@ impl PlacementDriver {
             self.stops.insert(stop.group, stop);
         }
     }
-
-    /// Answers the wishes that the plan could not fulfil.
-    fn refuse_stops(&mut self, plan: &Plan, out: &mut Vec<Output>) {
-        let fulfilled = |group: &GroupId| plan.stopped.iter().any(|(stop, _)| stop.group == *group);
-        let stops = std::mem::take(&mut self.stops);
-        for (group, stop) in stops {
-            if fulfilled(&group) {
-                self.stops.insert(group, stop);
-            } else {
-                out.push(stopped(&stop, None));
-            }
-        }
-    }
 }
 
-fn stopped(stop: &StopProlongation, expiration: Option<HybridTimestamp>) -> Output {
+pub(super) fn stopped(stop: &StopProlongation, expiration: Option<HybridTimestamp>) -> Output {
     let answer = ProlongationStopped {
         group: stop.group,
         expiration,

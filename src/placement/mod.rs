@@ -35,3 +35,4 @@ pub mod sizes;
 pub mod state;
 pub mod tracker;
 pub mod verify;
+mod writing;
