@@ -2,11 +2,13 @@
 //!
 //! Nothing is written. After damage the reading goes on with the next revision or key.
 
+mod rows;
+
 use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::metastorage::contract::{Change, Entry, Metastorage, Range, StoreError, WatchEvent};
+use crate::metastorage::contract::{Change, Entry, Metastorage, StoreError, WatchEvent};
 use crate::model::hlc::HybridTimestamp;
 
 use super::audit::{Audit, check_size_row};
@@ -18,9 +20,6 @@ const LISTED: usize = 1_000;
 
 /// After so many revisions in a row of which nothing can be read, the rest is given up.
 const LOST: u64 = 10_000;
-
-/// Size rows read at once.
-const PAGE: usize = 1_000;
 
 /// What was read, and what is wrong with it.
 #[derive(Clone, PartialEq, Eq, Debug, Default, Serialize)]
@@ -243,7 +242,7 @@ impl Verifier<'_> {
         let mut last = 0;
         let mut oldest = None;
         loop {
-            let page = self.page(&start)?;
+            let page = rows::page(self.store, &start)?;
             for entry in &page.entries {
                 self.report.size_rows += 1;
                 oldest = oldest.or(Some(entry.mod_revision));
@@ -270,72 +269,6 @@ impl Verifier<'_> {
             self.found(Some(base.mod_revision), Some(BATCH), what);
         }
         Ok(())
-    }
-
-    /// The size rows from a key on, at most [`PAGE`] of them and none beyond a damaged one.
-    fn page(&self, start: &[u8]) -> Result<Page, StoreError> {
-        let range = Range {
-            start: start.to_vec(),
-            limit: Some(PAGE),
-            ..Range::prefix(SIZES)
-        };
-        let what = match self.store.range(&range) {
-            Ok(entries) => {
-                let last = entries.last().filter(|_| entries.len() == PAGE);
-                return Ok(Page {
-                    next: last.map(|last| successor(&last.key)),
-                    entries,
-                    damage: None,
-                });
-            }
-            Err(StoreError::Damaged(what)) => what,
-            Err(error) => return Err(error),
-        };
-        let Some(key) = self.damaged_key(&range)? else {
-            return Ok(Page {
-                entries: Vec::new(),
-                next: None,
-                damage: Some((SIZES.to_vec(), what)),
-            });
-        };
-        let before = Range {
-            end: Some(key.clone()),
-            ..range
-        };
-        Ok(Page {
-            entries: self.store.range(&before)?,
-            next: Some(successor(&key)),
-            damage: Some((key, what)),
-        })
-    }
-
-    /// The first key of a damaged range whose row is damaged, found by halving: the error says
-    /// which row of the backend it was, not which key.
-    fn damaged_key(&self, range: &Range) -> Result<Option<Vec<u8>>, StoreError> {
-        let fails_below = |time: u64| {
-            let part = Range {
-                end: Some(key_at(time)),
-                ..range.clone()
-            };
-            match self.store.range(&part) {
-                Ok(_) => Ok(false),
-                Err(StoreError::Damaged(_)) => Ok(true),
-                Err(error) => Err(error),
-            }
-        };
-        let (mut good, mut bad) = (0, u64::MAX);
-        if !fails_below(bad)? {
-            return Ok(None);
-        }
-        while bad - good > 1 {
-            let middle = good + (bad - good) / 2;
-            if fails_below(middle)? {
-                bad = middle;
-            } else {
-                good = middle;
-            }
-        }
-        Ok(Some(key_at(good)))
     }
 
     fn check_row(&mut self, entry: &Entry, last: Revision) {
@@ -381,29 +314,9 @@ impl Verifier<'_> {
     }
 }
 
-/// Some size rows.
-struct Page {
-    entries: Vec<Entry>,
-    /// Where to go on.
-    next: Option<Vec<u8>>,
-    /// The damaged row behind them.
-    damage: Option<(Vec<u8>, String)>,
-}
-
-fn key_at(composite: u64) -> Vec<u8> {
-    let mut key = SIZES.to_vec();
-    key.extend_from_slice(format!("{composite:016x}").as_bytes());
-    key
-}
-
-fn successor(key: &[u8]) -> Vec<u8> {
-    let mut next = key.to_vec();
-    next.push(0);
-    next
-}
-
 #[cfg(test)]
 mod tests {
+    use super::rows::key_at;
     use super::*;
     use crate::codec::{Format, encode, frame, naive_size};
     use crate::metastorage::contract::{Op, Transaction};

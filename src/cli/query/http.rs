@@ -52,11 +52,14 @@ impl Client {
         &self.url
     }
 
-    /// Whether something that could be an instance answers, in whichever state it is.
-    pub(super) fn ping(&self) -> Result<(), String> {
-        let mut response = (self.call("/healthz", &[])).map_err(|error| error.to_string())?;
-        let answer = response.body_mut().read_json::<IgnoredAny>();
-        answer.map(drop).map_err(|error| error.to_string())
+    /// For an instance that said it listens there, if something answers, in whichever state; or
+    /// why not.
+    pub(super) fn reach(url: &str) -> Result<Self, String> {
+        let client = Self::new(url).map_err(|_| "that is no URL".to_owned())?;
+        let answer = client.call("/healthz", &[]);
+        let answer = answer.and_then(|mut answer| answer.body_mut().read_json::<IgnoredAny>());
+        answer.map_err(|error| error.to_string())?;
+        Ok(client)
     }
 
     /// Reads a JSON answer.

@@ -56,9 +56,9 @@ impl SourceArgs {
         let (StoreError::Locked(_), Some(note)) = (&refused, note) else {
             return Err(data.refusal(refused));
         };
-        let client = Client::new(&note.url)?;
-        let Err(why) = client.ping() else {
-            return Ok(Source::Instance(client));
+        let why = match Client::reach(&note.url) {
+            Ok(client) => return Ok(Source::Instance(client)),
+            Err(why) => why,
         };
         // It may just have ended, and left the lock a moment later.
         match data.open_store(false) {
@@ -87,14 +87,12 @@ impl SourceArgs {
             ))
         };
         let note = self.data.note()?.ok_or_else(|| none(""))?;
-        let client = Client::new(&note.url)?;
-        match client.ping() {
-            Ok(()) => Ok(client),
-            Err(why) => Err(none(&format!(
+        Client::reach(&note.url).map_err(|why| {
+            none(&format!(
                 " (process {} said that it listens at {}, but it does not answer: {why})",
                 note.pid, note.url
-            ))),
-        }
+            ))
+        })
     }
 }
 
@@ -119,8 +117,8 @@ impl DataArgs {
         if !self.data.is_dir() {
             let data = self.data.display();
             return Err(Failure::Failed(format!(
-                "there is no directory {data}: `leasehold run --data {data}` makes one, and \
-                 --data DIR reads another"
+                "there is no directory {data}: `leasehold run --data {data}` makes one, \
+                 --data DIR reads another, and --url URL asks a running instance"
             )));
         }
         Ok(Instance::read(&self.data))
