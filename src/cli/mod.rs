@@ -40,7 +40,6 @@ struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a simulated cluster that grants and renews leases, until it is stopped
     Run(run::Run),
     Sizes(query::sizes::Sizes),
     Leases(query::leases::Leases),

@@ -2,8 +2,8 @@
 //! wants of the store.
 //!
 //! The store is asked on this thread. A slow answer delays the handling of later events, not
-//! their time: they happen at the cluster time for which they were due, and the answer arrives at
-//! the cluster time at which it came.
+//! their time: they happen at the cluster time for which they were due, and the answer arrives as
+//! much later as the store took. A cluster that can't keep up with its pace goes slower.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -205,8 +205,10 @@ impl Crank {
             });
             self.view.tell(|| LiveEvent::Stored(row.into()));
         }
-        let simulated = self.booted.cluster.now() + store_us;
-        let done = self.pacer.now().unwrap_or(simulated);
+        // What the store took, not how late this thread is: a cluster that can't keep up with the
+        // pace goes slower, it does not see its store stall.
+        let took = self.pacer.stretch(store_time).unwrap_or(store_us);
+        let done = self.booted.cluster.now() + took;
         self.booted.cluster.complete(done, id, reply);
         self.watch(done)
     }
