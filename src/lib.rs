@@ -9,6 +9,7 @@
 //! | 3 | [`metastorage::contract`], [`metastorage::mvcc`] | the store's rules |
 //! | 4 | [`placement`], [`replica`] | the driver; a node's side |
 //! | 5 | [`cluster`] | event heap, nodes, network, scenario |
+//! | 5 | [`audit`] | what is stored, summed up and verified |
 //! | 6 | [`sim`], [`metastorage::memory`], [`metastorage::sled`] | the simulator; the stores |
 //! | 7 | [`daemon`] | the real clock |
 //! | 8 | [`server`] | HTTP |
@@ -36,6 +37,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+pub mod audit;
 pub mod cli;
 pub mod cluster;
 pub mod codec;

@@ -17,6 +17,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("placement", 4),
     ("replica", 4),
     ("cluster", 5),
+    ("audit", 5),
     ("sim", 6),
     ("daemon", 7),
     ("server", 8),

@@ -16,12 +16,9 @@
 //!   [`negotiation`] is the talk with a chosen one; [`retention`] says which history may go.
 //! * [`io`] lists inputs and outputs; [`record`] is how they look in the metastorage,
 //!   [`feed`] is how they come back from its watch.
-//! * [`sizes`] sums up what was stored; [`verify`] reads all of it and [`audit`]
-//!   says what must not be; [`state`] is how a lease stands at a time.
 //! * [`tracker`] is the other side, on every node: who holds what, from the store's watch.
 
 pub mod activity;
-pub mod audit;
 pub mod candidate;
 pub mod driver;
 pub mod feed;
@@ -31,8 +28,5 @@ pub mod negotiation;
 pub mod record;
 pub mod renewal;
 pub mod retention;
-pub mod sizes;
-pub mod state;
 pub mod tracker;
-pub mod verify;
 mod writing;

@@ -3,12 +3,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::audit::sizes::Summary;
+use crate::audit::state::LeaseState;
 use crate::daemon::view::SizeRowEvent;
 use crate::model::ids::GroupId;
 use crate::model::lease::Lease;
 use crate::placement::record::SizeRow;
-use crate::placement::sizes::Summary;
-use crate::placement::state::LeaseState;
 
 /// `/healthz`
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]

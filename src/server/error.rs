@@ -4,8 +4,8 @@ use axum::Json;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 
+use crate::audit::sizes::SizesError;
 use crate::metastorage::contract::StoreError;
-use crate::placement::sizes::SizesError;
 
 use super::answers::{ErrorAnswer, ErrorDetail};
 

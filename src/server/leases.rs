@@ -4,9 +4,9 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 
+use crate::audit::state::LeaseState;
 use crate::daemon::view::View;
 use crate::model::ids::GroupId;
-use crate::placement::state::LeaseState;
 
 use super::App;
 use super::answers::{LeaseEntry, Leases, OneLease};

@@ -5,8 +5,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 
+use crate::audit::sizes;
 use crate::model::hlc::MAX_PHYSICAL;
-use crate::placement::sizes;
 
 use super::App;
 use super::answers::Batches;

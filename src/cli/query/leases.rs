@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use clap::Args;
 use serde::Serialize;
 
+use crate::audit::state::LeaseState;
 use crate::cli::failure::Failure;
 use crate::cli::output::count;
 use crate::metastorage::contract::{Metastorage, StoreError};
@@ -12,7 +13,6 @@ use crate::metastorage::sled::SledStore;
 use crate::model::batch::LeaseBatch;
 use crate::model::ids::GroupId;
 use crate::placement::record::{BATCH, BEAT, RecordError, batch_of, time_of};
-use crate::placement::state::LeaseState;
 use crate::server::answers::{self, LeaseEntry, OneLease};
 
 use super::http::Client;

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::audit::sizes::{self, SizesError, Summary};
 use crate::cli::failure::Failure;
 use crate::cli::output::{count, decimal};
 use crate::daemon::view::SizeRowEvent;
-use crate::placement::sizes::{self, SizesError, Summary};
 use crate::server::answers::Batches;
 
 use super::http::Client;

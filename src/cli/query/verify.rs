@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use clap::Args;
 
+use crate::audit::verify::{Damage, Report, verify};
 use crate::cli::failure::Failure;
 use crate::cli::output::count;
-use crate::placement::verify::{Damage, Report, verify};
 
 use super::print::{json, printing};
 use super::source::{DataArgs, StoreFailure};

@@ -11,9 +11,9 @@ use serde::Serialize;
 use crate::metastorage::contract::{Change, Entry, Metastorage, StoreError, WatchEvent};
 use crate::model::hlc::HybridTimestamp;
 
-use super::audit::{Audit, check_size_row};
-use super::io::Revision;
-use super::record::{BATCH, BEAT, EPOCH, SIZES, SizeRow, batch_of, time_of};
+use super::chain::{Audit, check_size_row};
+use crate::placement::io::Revision;
+use crate::placement::record::{BATCH, BEAT, EPOCH, SIZES, SizeRow, batch_of, time_of};
 
 /// Most findings that are listed; further ones are only counted.
 const LISTED: usize = 1_000;

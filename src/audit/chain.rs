@@ -12,7 +12,7 @@ use crate::model::batch::{LeaseBatch, Row};
 use crate::model::hlc::HybridTimestamp;
 use crate::model::ids::{GroupId, NodeId};
 
-use super::record::SizeRow;
+use crate::placement::record::SizeRow;
 
 /// Goes through batches in the order of their revisions.
 #[derive(Debug)]

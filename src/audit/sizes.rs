@@ -6,7 +6,7 @@ use thiserror::Error;
 use crate::metastorage::contract::{Metastorage, StoreError};
 use crate::model::hlc::HybridTimestamp;
 
-use super::record::{RecordError, SizeRow, size_range};
+use crate::placement::record::{RecordError, SizeRow, size_range};
 
 /// Milliseconds of a day.
 const DAY_MS: f64 = 86_400_000.0;
