@@ -143,3 +143,27 @@ fn what_cannot_be_read_is_not_overwritten() {
     assert_eq!(stage.shelf.revision, 0);
     assert!(stage.notices.contains(&Notice::Halted("format 9".into())));
 }
+
+#[test]
+fn talks_about_leases_that_are_no_longer_stored_end() {
+    let mut stage = Stage::new(2);
+    stage.input(Input::Start);
+    stage.run(500);
+    assert_eq!(stage.driver.negotiations().len(), 2);
+    stage.accept_all();
+    stage.held = Some(Vec::new());
+    stage.run(500);
+    let (id, _) = held_write(&mut stage);
+    // Under the same epoch somebody removed all leases.
+    stage.shelf.revision += 1;
+    stage.shelf.stored.revision = stage.shelf.revision;
+    stage.shelf.stored.batch = leasehold::model::batch::LeaseBatch::default();
+    let lost = StoreReply::Lost(stage.shelf.stored.clone());
+    stage.input(Input::Reply(id, lost));
+    assert!(stage.driver.negotiations().is_empty());
+    stage.run(500);
+    assert!(
+        stage.leases().iter().all(|lease| !lease.accepted),
+        "they begin anew"
+    );
+}
