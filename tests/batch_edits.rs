@@ -12,10 +12,13 @@ use leasehold::model::ids::{GroupId, GroupKind, Incarnation, NodeId};
 use leasehold::model::lease::Lease;
 use proptest::prelude::*;
 
+/// Holder, restarts, expiration, accepted.
+type Draft = (u64, u64, u64, bool);
+
 #[derive(Clone, Debug)]
 struct Edit {
-    /// Groups to set (holder, restarts, expiration, accepted) and to remove (`None`).
-    changes: BTreeMap<(i32, i64), Option<(u64, u64, u64, bool)>>,
+    /// Groups to set and to remove (`None`).
+    changes: BTreeMap<(i32, i64), Option<Draft>>,
     /// The common expiration moves first.
     common: Option<u64>,
 }

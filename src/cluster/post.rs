@@ -31,13 +31,7 @@ impl Cluster {
 
     pub(super) fn send_driver(&mut self, from: Micros, index: usize, input: placement::io::Input) {
         let at = from + self.delay();
-        let generation = self.drivers[index].generation;
-        let event = Event::Driver {
-            index,
-            generation,
-            input,
-        };
-        self.heap.push(at, event);
+        self.arrive(at, index, input);
     }
 
     /// News of the metastorage, which arrive in order.
@@ -49,6 +43,11 @@ impl Cluster {
     ) {
         let at = (from + self.delay()).max(self.drivers[index].informed_until);
         self.drivers[index].informed_until = at;
+        self.arrive(at, index, input);
+    }
+
+    /// An input arrives at what runs on a driver's place now, not at what may run there then.
+    fn arrive(&mut self, at: Micros, index: usize, input: placement::io::Input) {
         let generation = self.drivers[index].generation;
         let event = Event::Driver {
             index,

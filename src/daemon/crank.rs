@@ -203,7 +203,7 @@ impl Crank {
                 status.encode_us = encode_time.as_micros() as u64;
                 status.store_us = store_time.as_micros() as u64;
             });
-            self.view.tell(|| LiveEvent::Stored(row.into()));
+            self.view.tell(|| LiveEvent::Stored(row));
         }
         // What the store took, not how late this thread is: a cluster that can't keep up with the
         // pace goes slower, it does not see its store stall.

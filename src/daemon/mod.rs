@@ -2,7 +2,7 @@
 //!
 //! * [`boot`] opens the store and goes on where it stopped ([`identity`] says whose it is);
 //! * [`crank`] turns the cluster, [`pace`] maps real time to cluster time;
-//! * [`view`] is what others may see, kept up to date by [`tally`];
+//! * [`view`] is what others may see, kept up to date by `tally`;
 //! * [`instance`] is the note by which queries find a running daemon.
 
 pub mod boot;

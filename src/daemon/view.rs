@@ -109,7 +109,7 @@ pub enum LiveEvent {
         lease: Lease,
     },
     /// A batch was stored.
-    Stored(SizeRowEvent),
+    Stored(SizeRow),
     /// A node came up.
     NodeUp {
         /// Cluster time, milliseconds since the Unix epoch.
@@ -145,42 +145,6 @@ impl LiveEvent {
         match self {
             Self::Elected { lease, .. } | Self::Expired { lease, .. } => Some(lease.group),
             _ => None,
-        }
-    }
-}
-
-/// A stored batch's size row with its revision, which the stored form of a row leaves out.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct SizeRowEvent {
-    /// Revision.
-    pub revision: u64,
-    /// The driver's clock, milliseconds since the Unix epoch.
-    pub time: u64,
-    /// Why it was written.
-    pub cause: String,
-    /// Number of leases.
-    pub leases: u64,
-    /// Leases that changed other than by being prolonged.
-    pub changed: u64,
-    /// Format.
-    pub format: String,
-    /// Bytes of the stored record.
-    pub stored_bytes: u64,
-    /// Bytes that naive would have taken.
-    pub naive_bytes: u64,
-}
-
-impl From<SizeRow> for SizeRowEvent {
-    fn from(row: SizeRow) -> Self {
-        Self {
-            revision: row.revision,
-            time: row.time,
-            cause: row.cause,
-            leases: row.leases,
-            changed: row.changed,
-            format: row.format,
-            stored_bytes: row.stored_bytes,
-            naive_bytes: row.naive_bytes,
         }
     }
 }

@@ -74,24 +74,8 @@ impl Workload {
 
     /// The batch.
     pub fn generate(self) -> LeaseBatch {
-        let plan = match self {
-            Self::Reference => return reference(1000),
-            Self::Steady => Plan::new(43),
-            Self::Churn => Plan {
-                churn: Some(Churn::NAMED),
-                ..Plan::new(44)
-            },
-            Self::Failover => Plan {
-                failover: true,
-                ..Plan::new(46)
-            },
-            Self::Large => Plan {
-                tables: 40_000,
-                nodes: 100,
-                ..Plan::new(45)
-            },
-        };
-        plan.generate()
+        let tables = if self == Self::Large { 40_000 } else { 1000 };
+        self.with_tables(tables)
     }
 
     /// A batch of the same kind with `tables` × 25 leases, for measuring at other sizes.

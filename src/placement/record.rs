@@ -36,8 +36,8 @@ pub const SIZES: &[u8] = b"sizes/";
 /// What one stored batch took, and what it would have taken.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct SizeRow {
-    /// Revision that stored the batch; known only once it is stored, so not part of the value.
-    #[serde(default, skip_serializing)]
+    /// Revision that stored the batch; 0, and left out of the value, until that is known.
+    #[serde(default, skip_serializing_if = "is_unknown")]
     pub revision: Revision,
     /// The driver's clock at the write, milliseconds since the Unix epoch.
     pub time: u64,
@@ -53,6 +53,10 @@ pub struct SizeRow {
     pub stored_bytes: u64,
     /// Bytes that the naive format takes for the same batch.
     pub naive_bytes: u64,
+}
+
+fn is_unknown(revision: &Revision) -> bool {
+    *revision == 0
 }
 
 impl SizeRow {

@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::audit::sizes::Summary;
 use crate::audit::state::LeaseState;
-use crate::daemon::view::SizeRowEvent;
 use crate::model::ids::GroupId;
 use crate::model::lease::Lease;
 use crate::placement::record::SizeRow;
@@ -24,7 +23,7 @@ pub struct Health {
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Batches {
     /// One row a stored batch, oldest first.
-    pub rows: Vec<SizeRowEvent>,
+    pub rows: Vec<SizeRow>,
     /// What these rows come to.
     pub summary: Summary,
 }
@@ -33,7 +32,7 @@ impl From<Vec<SizeRow>> for Batches {
     fn from(rows: Vec<SizeRow>) -> Self {
         Self {
             summary: Summary::of(&rows),
-            rows: rows.into_iter().map(SizeRowEvent::from).collect(),
+            rows,
         }
     }
 }

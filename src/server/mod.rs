@@ -1,9 +1,9 @@
 //! Floor 8: HTTP. Sees the daemon through its [`View`] and nothing else; docs/HTTP.md shows the
 //! answers.
 //!
-//! * [`routes`] says what is where; [`answers`] how it looks in JSON; [`error`] what a refusal
-//!   looks like; [`query`] reads query parameters.
-//! * [`events`] is the stream of what happens; [`host`] refuses the requests that a web page
+//! * `routes` says what is where; `answers` how it looks in JSON; `error` what a refusal
+//!   looks like; `query` reads query parameters.
+//! * `events` is the stream of what happens; `host` refuses the requests that a web page
 //!   makes to a server on this machine under another name.
 //!
 //! The store's methods may block, and so may going through a million leases: both happen on

@@ -8,7 +8,7 @@ use clap::Args;
 use crate::audit::sizes::{self, SizesError, Summary};
 use crate::cli::failure::Failure;
 use crate::cli::output::{count, decimal};
-use crate::daemon::view::SizeRowEvent;
+use crate::placement::record::SizeRow;
 use crate::server::answers::Batches;
 
 use super::http::Client;
@@ -124,7 +124,7 @@ fn print_json(out: &mut impl Write, batches: &Batches) -> io::Result<()> {
     writeln!(out, "}}")
 }
 
-fn print_csv(out: &mut impl Write, rows: &[SizeRowEvent]) -> io::Result<()> {
+fn print_csv(out: &mut impl Write, rows: &[SizeRow]) -> io::Result<()> {
     writeln!(
         out,
         "revision,time,cause,leases,changed,format,stored_bytes,naive_bytes"
@@ -167,7 +167,7 @@ fn print_table(out: &mut impl Write, batches: &Batches) -> io::Result<()> {
         ("naive bytes", Side::Right),
         ("ratio", Side::Right),
     ];
-    let cells = |row: &SizeRowEvent| {
+    let cells = |row: &SizeRow| {
         let ratio = row.naive_bytes as f64 / row.stored_bytes as f64;
         [
             row.revision.to_string(),
