@@ -63,9 +63,9 @@ pub struct Status {
     pub stored_bytes: u64,
     /// Bytes that naive would have taken for it.
     pub naive_bytes: u64,
-    /// Time to encode the last batch, microseconds.
+    /// Time to encode the last batch and its checksum, microseconds.
     pub encode_us: u64,
-    /// Time to decode it, microseconds.
+    /// Time to check it, decode it and find what changed, microseconds.
     pub decode_us: u64,
     /// Time that the store took to write it, microseconds.
     pub store_us: u64,
