@@ -354,3 +354,37 @@ fn compare_says_what_a_format_can_not_carry() {
     let empty = compare(&["-"], &[0, 0, 0, 0]);
     assert!(entry(&empty, "naive")["bytes_per_lease"].is_null());
 }
+
+#[cfg(unix)]
+#[test]
+fn a_link_stays_a_link_and_a_pipe_is_written_to() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let leases = "{\"group\":{\"kind\":\"table\",\"object_id\":1,\"partition_id\":0},\
+        \"holder_name\":\"a\",\"holder_id\":\"11111111-1111-1111-a0a0-a0a0a0a0a0a1\",\
+        \"start\":{\"physical\":5,\"logical\":0},\"expiration\":{\"physical\":9,\"logical\":0},\
+        \"accepted\":true,\"prolongable\":true,\"proposed_candidate\":null}\n";
+    std::fs::write(at("leases"), leases).unwrap();
+    let encode = |output: &str| {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_leasehold"));
+        command.args(["encode", "--format", "compact-v2"]);
+        command.arg(at("leases")).arg("-o").arg(at(output));
+        command
+    };
+    assert!(encode("plain").status().unwrap().success());
+    let expected = std::fs::read(at("plain")).unwrap();
+
+    std::fs::write(at("target"), "old").unwrap();
+    std::os::unix::fs::symlink(at("target"), at("link")).unwrap();
+    assert!(encode("link").status().unwrap().success());
+    assert!(at("link").is_symlink());
+    assert_eq!(std::fs::read(at("target")).unwrap(), expected);
+
+    let made = std::process::Command::new("mkfifo")
+        .arg(at("pipe"))
+        .status();
+    assert!(made.unwrap().success());
+    let mut writer = encode("pipe").spawn().unwrap();
+    assert_eq!(std::fs::read(at("pipe")).unwrap(), expected);
+    assert!(writer.wait().unwrap().success());
+}

@@ -21,7 +21,8 @@ fn run(data: &Path, arguments: &[&str]) -> Command {
 
 fn output(mut command: Command) -> (Output, String) {
     let output = command.output().unwrap();
-    let text = String::from_utf8(output.stderr.clone()).unwrap();
+    let said = [&output.stderr[..], &output.stdout].concat();
+    let text = String::from_utf8(said).unwrap();
     (output, text)
 }
 
@@ -117,16 +118,17 @@ fn changed_tables_are_applied_and_another_cluster_is_refused() {
 
 #[test]
 fn a_signal_ends_it_cleanly() {
-    for name in ["-INT", "-TERM"] {
+    for name in ["-INT", "-TERM", "-HUP"] {
         let folder = tempfile::tempdir().unwrap();
         let mut child = run(folder.path(), &[])
-            .stderr(Stdio::piped())
+            .stderr(Stdio::null())
+            .stdout(Stdio::piped())
             .spawn()
             .unwrap();
         wait_for_note(folder.path(), &mut child);
         signal(&child, name);
         let ended = child.wait_with_output().unwrap();
-        let text = String::from_utf8(ended.stderr).unwrap();
+        let text = String::from_utf8(ended.stdout).unwrap();
         assert!(ended.status.success(), "{text}");
         assert!(text.contains("of cluster time"), "{text}");
         assert_eq!(
@@ -142,6 +144,7 @@ fn two_at_once_the_second_says_who_is_there() {
     let folder = tempfile::tempdir().unwrap();
     let mut first = run(folder.path(), &[])
         .stderr(Stdio::null())
+        .stdout(Stdio::null())
         .spawn()
         .unwrap();
     let instance = wait_for_note(folder.path(), &mut first);
@@ -160,6 +163,7 @@ fn killed_at_any_time_it_loses_nothing_and_goes_on() {
     for round in 0..8 {
         let mut child = run(folder.path(), &["--speed", "max"])
             .stderr(Stdio::null())
+            .stdout(Stdio::null())
             .spawn()
             .unwrap();
         wait_for_note(folder.path(), &mut child);

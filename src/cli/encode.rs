@@ -131,7 +131,15 @@ fn fault<T: DeserializeOwned>(value: &Value) -> Option<String> {
 }
 
 /// Writes a file beside another, then puts it in its place: nothing half-written is ever there.
+/// A link stays what it is. What is no file, such as a device or a pipe, is written to.
 fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    if std::fs::metadata(path).is_ok_and(|there| !there.is_file()) {
+        return std::fs::OpenOptions::new()
+            .write(true)
+            .open(path)?
+            .write_all(bytes);
+    }
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(format!(".{}.tmp", std::process::id()));
     let beside = path.with_file_name(name);

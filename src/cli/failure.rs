@@ -40,12 +40,22 @@ impl Failure {
             Self::Failed(message) => (message, 1),
         };
         // Nothing is left to do if standard error is closed as well.
-        let _ = writeln!(io::stderr(), "error: {message}");
+        let _ = writeln!(io::stderr(), "error: {}", printable(&message));
         ExitCode::from(code)
     }
 }
 
 /// Says something on standard error that is no failure.
 pub(super) fn warn(message: impl std::fmt::Display) {
-    let _ = writeln!(io::stderr(), "warning: {message}");
+    let _ = writeln!(io::stderr(), "warning: {}", printable(&message.to_string()));
+}
+
+/// Names of files may hold what a terminal would obey.
+fn printable(message: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' => c.to_string(),
+        c if c.is_control() => c.escape_default().to_string(),
+        c => c.to_string(),
+    };
+    message.chars().map(shown).collect()
 }

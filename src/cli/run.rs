@@ -22,7 +22,7 @@ use crate::daemon::view::{Status, View};
 
 use super::failure::Failure;
 use super::signals::Signals;
-use super::{live, scenarios};
+use super::{live, output, scenarios};
 
 /// Run a simulated cluster that grants and renews leases, until it is stopped
 ///
@@ -48,7 +48,7 @@ pub(super) struct Run {
     /// Nodes [default: the scenario's, those of the data directory, or 3]
     #[arg(long, value_name = "N")]
     nodes: Option<u32>,
-    /// Replicas of each partition [default: the scenario's, or 3]
+    /// Replicas of each partition [default: the scenario's, or 3; not more than nodes]
     #[arg(long, value_name = "N")]
     replicas: Option<u32>,
     /// Format of new batches: naive, compact-v1-tables-only, compact-v1 or compact-v2 [default:
@@ -291,8 +291,7 @@ fn finish(
         std::mem::forget((view, store));
     }
     result?;
-    live::say(&live::summary(&status));
-    Ok(())
+    output::print(&format!("{}\n", live::summary(&status)))
 }
 
 impl From<DaemonError> for Failure {

@@ -1,4 +1,4 @@
-//! Ctrl-C and SIGTERM.
+//! Ctrl-C, SIGTERM and the end of the terminal.
 
 use std::io;
 
@@ -12,6 +12,8 @@ pub(super) struct Signals {
     interrupt: Signal,
     #[cfg(unix)]
     terminate: Signal,
+    #[cfg(unix)]
+    hang_up: Signal,
 }
 
 impl Signals {
@@ -22,6 +24,8 @@ impl Signals {
             interrupt: signal(SignalKind::interrupt())?,
             #[cfg(unix)]
             terminate: signal(SignalKind::terminate())?,
+            #[cfg(unix)]
+            hang_up: signal(SignalKind::hangup())?,
         })
     }
 
@@ -31,6 +35,7 @@ impl Signals {
         tokio::select! {
             _ = self.interrupt.recv() => "interrupted",
             _ = self.terminate.recv() => "terminated",
+            _ = self.hang_up.recv() => "terminal closed",
         }
     }
 

@@ -12,7 +12,7 @@ use crate::replica;
 use super::event::{Effect, Event, Notice};
 use super::heap::MILLI;
 use super::member::DriverSlot;
-use super::scenario::{Action, Operation};
+use super::scenario::{Action, MAX_GROUPS, Operation};
 use super::world::{Cluster, micros};
 
 impl Cluster {
@@ -67,7 +67,9 @@ impl Cluster {
             }
             Action::CreateTables => {
                 let partitions = self.scenario.cluster.partitions;
-                let groups: Vec<_> = (0..operation.count)
+                let room = MAX_GROUPS.saturating_sub(self.catalog.group_count());
+                let tables = (room / u64::from(partitions)).min(operation.count.into());
+                let groups: Vec<_> = (0..tables)
                     .flat_map(|_| self.catalog.create_next(partitions))
                     .collect();
                 self.effects

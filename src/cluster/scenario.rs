@@ -289,12 +289,39 @@ impl Scenario {
                  replica of a partition"
             ));
         }
-        if self.network.min_us > self.network.max_us {
-            return refuse("network: min_us is above max_us".to_owned());
+        let format = self.store.format;
+        if zones > 0 && matches!(format, Format::Naive | Format::CompactV1TablesOnly) {
+            return refuse(format!(
+                "zones = {zones}, but {format} carries tables only: use compact-v1 or compact-v2"
+            ));
+        }
+        let Network {
+            min_us,
+            max_us,
+            store_us,
+        } = self.network;
+        if min_us > max_us {
+            return refuse(format!(
+                "network: min_us = {min_us} is above max_us = {max_us}"
+            ));
+        }
+        if max_us.max(store_us) > MAX_DELAY_US {
+            return refuse(format!(
+                "network: delays are at most {MAX_DELAY_US} microseconds, a quarter of a minute"
+            ));
         }
         for operation in &self.operations {
-            if operation.every.is_some_and(|every| every.is_zero()) {
-                return refuse("operation: `every` must not be zero".to_owned());
+            if operation.every.is_some_and(|every| every < LEAST_PERIOD) {
+                return refuse(format!(
+                    "operation: `every` must be at least {}",
+                    humantime::format_duration(LEAST_PERIOD)
+                ));
+            }
+            if !(1..=MAX_COUNT).contains(&operation.count) {
+                return refuse(format!(
+                    "operation: count = {} is outside 1..={MAX_COUNT}",
+                    operation.count
+                ));
             }
             if let Some(name) = &operation.node
                 && !(1..=nodes).any(|number| *name == node_name(number))
@@ -309,7 +336,16 @@ impl Scenario {
 }
 
 /// The largest number of groups: what the readers of batches allow.
-const MAX_GROUPS: u64 = 16 * 1024 * 1024;
+pub const MAX_GROUPS: u64 = 16 * 1024 * 1024;
+
+/// Largest delay of a message or of the store, microseconds.
+const MAX_DELAY_US: u64 = 15_000_000;
+
+/// Shortest period of an operation.
+const LEAST_PERIOD: Duration = Duration::from_millis(10);
+
+/// Most tables or groups of one operation.
+const MAX_COUNT: u32 = 100_000;
 
 /// Name of the node with a number, from 1.
 pub fn node_name(number: u32) -> String {
@@ -370,6 +406,19 @@ mod tests {
             ),
             ("[timings]\nlease_interval_ms = 2000", "must be at least"),
             ("duration = '5 parsecs'", "not a duration"),
+            (
+                "[cluster]\nzones = 1\n[store]\nformat = 'naive'",
+                "carries tables only",
+            ),
+            ("[network]\nmax_us = 20000000", "at most 15000000"),
+            (
+                "[[operation]]\nat = '1s'\nevery = '1ns'\ndo = 'resign'",
+                "at least 10ms",
+            ),
+            (
+                "[[operation]]\nat = '1s'\ncount = 4000000000\ndo = 'create-tables'",
+                "outside 1..=100000",
+            ),
             ("[store]\nformat = 'zip'", "not a format"),
             (
                 "[[operation]]\nat = '1s'\ndo = 'crash-node'\nnode = 'n1'",

@@ -106,6 +106,8 @@ pub struct Booted {
     pub identity: Identity,
     /// The stored leases.
     pub update: Option<Arc<LeaseUpdate>>,
+    /// Bytes of their stored record.
+    pub stored_bytes: u64,
     /// Whether it goes on from stored data.
     pub resumed: bool,
 }
@@ -121,10 +123,13 @@ pub fn boot(
         adopt(&mut scenario, given, identity)?;
     }
     scenario.validate()?;
-    let update = stored_update(store)?;
-    let begin = match (last_time(store)?, &update) {
-        (Some(time), _) => time.physical() * MILLI + MILLI,
-        (None, _) => wall_clock(),
+    let (update, stored_bytes) = match stored_update(store)? {
+        Some((update, bytes)) => (Some(update), bytes),
+        None => (None, 0),
+    };
+    let begin = match last_time(store)? {
+        Some(time) => time.physical() * MILLI + MILLI,
+        None => wall_clock(),
     };
     let ids = stored.as_ref().map(Identity::ids).unwrap_or_default();
     let mut cluster = Cluster::new(scenario, begin, &ids);
@@ -150,6 +155,7 @@ pub fn boot(
         cluster,
         identity,
         update,
+        stored_bytes,
         resumed,
     })
 }
@@ -183,19 +189,21 @@ fn adopt(scenario: &mut Scenario, given: Given, stored: &Identity) -> Result<(),
     Ok(())
 }
 
-fn stored_update(store: &dyn Metastorage) -> Result<Option<Arc<LeaseUpdate>>, DaemonError> {
+/// The stored leases and the bytes of their record.
+fn stored_update(store: &dyn Metastorage) -> Result<Option<(Arc<LeaseUpdate>, u64)>, DaemonError> {
     let Some(entry) = store.get(BATCH, None)? else {
         return Ok(None);
     };
     let batch = batch_of(&entry)?.batch;
     let time = last_time(store)?.unwrap_or(HybridTimestamp::MIN);
-    Ok(Some(Arc::new(LeaseUpdate {
+    let update = LeaseUpdate {
         revision: entry.mod_revision,
         previous: 0,
         time,
         changes: diff(&LeaseBatch::default(), &batch).into(),
         batch,
-    })))
+    };
+    Ok(Some((Arc::new(update), entry.value.len() as u64)))
 }
 
 /// The last stored time of the cluster.

@@ -13,6 +13,7 @@ use tracing::{debug, info, warn};
 
 use crate::cluster::event::{Effect, Notice, StoreCall};
 use crate::cluster::heap::{MILLI, Micros};
+use crate::codec::naive_size;
 use crate::metastorage::contract::Watch;
 use crate::model::diff::LeaseUpdate;
 use crate::placement::feed::Feed;
@@ -35,6 +36,9 @@ pub enum Command {
 /// The status is brought up to date this often at most.
 const SHOW_EVERY: Duration = Duration::from_millis(50);
 
+/// Real time until the store is asked again for what it refused, at full speed.
+const ASK_AGAIN: Duration = Duration::from_millis(250);
+
 /// Log lines about the state of things come after so much cluster time, and not more often than
 /// every second of real time.
 const REPORT_EVERY: Micros = 10_000_000;
@@ -54,6 +58,12 @@ pub struct Crank {
     shown: Option<Instant>,
     reported: (Micros, Option<Instant>),
     lagging: bool,
+    /// Why nothing can be stored, while that is so.
+    trouble: Option<String>,
+    /// What the store refused, while cluster time waits for it.
+    refused: Option<StoreCall>,
+    /// Messages dropped because of the sender's clock.
+    dropped: u64,
 }
 
 impl Crank {
@@ -71,6 +81,10 @@ impl Crank {
         let mut feed = Feed::default();
         if let Some(update) = &booted.update {
             tally.begin(&view, update);
+            view.update_status(|status| {
+                status.stored_bytes = booted.stored_bytes;
+                status.naive_bytes = naive_size(&update.batch) as u64;
+            });
             feed = Feed::starting_from(update.revision, update.batch.clone());
         }
         let begin = booted.cluster.now();
@@ -92,6 +106,9 @@ impl Crank {
             tally,
             shown: None,
             lagging: false,
+            trouble: None,
+            refused: None,
+            dropped: 0,
         })
     }
 
@@ -111,9 +128,18 @@ impl Crank {
         loop {
             let due = self.booted.cluster.next_at().unwrap_or(Micros::MAX);
             let due = self.until.map_or(due, |until| due.min(until));
-            match commands.recv_timeout(self.pacer.wait(due)) {
+            let refused = self.refused.take();
+            let wait = match refused {
+                Some(_) => ASK_AGAIN,
+                None => self.pacer.wait(due),
+            };
+            match commands.recv_timeout(wait) {
                 Ok(Command::Stop) | Err(RecvTimeoutError::Disconnected) => return Ok(()),
                 Err(RecvTimeoutError::Timeout) => {}
+            }
+            if let Some(call) = refused {
+                self.store_call(call)?;
+                continue;
             }
             if self.until == Some(due) {
                 self.booted.cluster.pass(due);
@@ -150,6 +176,7 @@ impl Crank {
         let id = call.call_id();
         let settings = self.booted.cluster.scenario();
         let (format, store_us) = (settings.store.format, settings.network.store_us);
+        let again = (self.speed == Speed::Max).then(|| call.clone());
         let mut write = None;
         let mut encoded = None;
         if let StoreRequest::Write(batch) = &call.request {
@@ -164,16 +191,14 @@ impl Crank {
         if let Some(failure) = self.store.sled.as_ref().and_then(|sled| sled.failure()) {
             return Err(DaemonError::StoreFailed(failure));
         }
-        match &reply {
-            StoreReply::Unencodable(reason) => {
-                return Err(DaemonError::Unencodable(reason.clone()));
-            }
-            StoreReply::Unavailable(reason) => {
-                let trouble = reason.clone();
-                self.view
-                    .update_status(|status| status.trouble = Some(trouble));
-            }
-            _ => self.view.update_status(|status| status.trouble = None),
+        if let StoreReply::Unencodable(reason) = reply {
+            return Err(DaemonError::Unencodable(reason));
+        }
+        self.note_trouble(&reply);
+        // As fast as the store acknowledges: where it does not, cluster time waits.
+        if let (Some(call), StoreReply::Unavailable(_)) = (again, &reply) {
+            self.refused = Some(call);
+            return Ok(());
         }
         if let (Some((batch, encode_time, stored_bytes)), StoreReply::Won(revision)) =
             (&write, &reply)
@@ -205,12 +230,34 @@ impl Crank {
             });
             self.view.tell(|| LiveEvent::Stored(row));
         }
-        // What the store took, not how late this thread is: a cluster that can't keep up with the
-        // pace goes slower, it does not see its store stall.
-        let took = self.pacer.stretch(store_time).unwrap_or(store_us);
+        // What the store took, whatever the pace, and not how late this thread is: a cluster that
+        // can't keep up with its pace goes slower, it does not see its store stall.
+        let took = match self.speed {
+            Speed::Times(_) => store_time.as_micros() as Micros,
+            Speed::Max => store_us,
+        };
         let done = self.booted.cluster.now() + took;
         self.booted.cluster.complete(done, id, reply);
         self.watch(done)
+    }
+
+    /// Tells when the store begins to refuse and when it takes up its work again.
+    fn note_trouble(&mut self, reply: &StoreReply) {
+        let trouble = match reply {
+            StoreReply::Unavailable(reason) => Some(reason.clone()),
+            // Reads work when nothing can be written.
+            StoreReply::Read(_) | StoreReply::Lost(_) => return,
+            _ => None,
+        };
+        match (&self.trouble, &trouble) {
+            (None, Some(reason)) => warn!("nothing can be stored: {reason}"),
+            (Some(_), None) => info!("the store takes writes again"),
+            _ => {}
+        }
+        if self.trouble != trouble {
+            self.trouble.clone_from(&trouble);
+            self.view.update_status(|status| status.trouble = trouble);
+        }
     }
 
     fn watch(&mut self, at: Micros) -> Result<(), DaemonError> {
@@ -240,8 +287,14 @@ impl Crank {
                 io::Notice::SteppedDown => warn!(driver, "driver stepped down"),
                 io::Notice::WriteLost => warn!(driver, "the batch was changed by somebody else"),
                 io::Notice::WriteUnknown(reason) => warn!(driver, reason, "outcome unknown"),
-                io::Notice::WriteFailed(reason) => warn!(driver, reason, "batch not stored"),
-                io::Notice::ClockTooFarAhead(reason) => warn!(driver, reason, "message dropped"),
+                io::Notice::WriteFailed(reason) => debug!(driver, reason, "batch not stored"),
+                io::Notice::ClockTooFarAhead(reason) => {
+                    self.dropped += 1;
+                    if self.dropped.is_power_of_two() {
+                        let dropped = self.dropped;
+                        warn!(driver, dropped, reason, "messages dropped");
+                    }
+                }
             },
             Notice::NodeUp(node) => {
                 info!(node = %node.name, id = %node.id, "node up");

@@ -80,14 +80,6 @@ impl Pacer {
         }
     }
 
-    /// How much cluster time passes in some real time; none if it is not bound to it.
-    pub fn stretch(&self, real: Duration) -> Option<Micros> {
-        match self.speed {
-            Speed::Max => None,
-            Speed::Times(factor) => Some((real.as_secs_f64() * factor * 1e6) as Micros),
-        }
-    }
-
     /// What cluster time is by the real clock; none if it is not bound to it.
     pub fn now(&self) -> Option<Micros> {
         match self.speed {

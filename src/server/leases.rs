@@ -18,7 +18,7 @@ use super::sizes::json;
 const DEFAULT_PAGE: u64 = 1_000;
 
 /// Most leases of a page.
-const LARGEST_PAGE: u64 = 100_000;
+const LARGEST_PAGE: u64 = 10_000;
 
 /// All leases, page by page.
 pub async fn list(State(app): State<App>, parameters: Parameters) -> Result<Response, ApiError> {

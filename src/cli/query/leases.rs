@@ -25,7 +25,7 @@ use super::watch;
 const ON_TERMINAL: usize = 100;
 
 /// Leases that an instance is asked for at once.
-const PAGE: &str = "100000";
+const PAGE: &str = "10000";
 
 /// Show who holds which lease
 ///

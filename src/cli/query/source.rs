@@ -116,6 +116,11 @@ impl DataArgs {
     fn note(&self) -> Result<Option<Instance>, Failure> {
         if !self.data.is_dir() {
             let data = self.data.display();
+            if self.data.exists() {
+                return Err(Failure::Failed(format!(
+                    "{data} is a file, not a data directory"
+                )));
+            }
             return Err(Failure::Failed(format!(
                 "there is no directory {data}: `leasehold run --data {data}` makes one, \
                  --data DIR reads another, and --url URL asks a running instance"

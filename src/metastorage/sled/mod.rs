@@ -5,6 +5,7 @@
 //! reclaims. Opening reads a few rows, never all keys. See docs/STORE.md.
 
 mod failure;
+mod guard;
 mod history;
 mod layout;
 mod leftovers;
@@ -25,6 +26,7 @@ use super::mvcc::watch::Cursor;
 use super::mvcc::{Position, read};
 use super::waiting::{Watched, broken};
 use failure::Health;
+use guard::guarded;
 use history::Rows;
 pub use open::SledOptions;
 pub use space::{FreeSpace, Reserve, disk_size};
@@ -42,7 +44,7 @@ impl SledStore {
     /// [`StoreError::Locked`] while another process has it, [`StoreError::Unavailable`] if there is
     /// none or it is something else, [`StoreError::Damaged`].
     pub fn open(path: impl AsRef<Path>, options: SledOptions) -> Result<Self, StoreError> {
-        let inner = open::open(path.as_ref(), options)?;
+        let inner = guarded(|| open::open(path.as_ref(), options))?;
         Ok(Self {
             inner: Arc::new(inner),
         })
@@ -82,6 +84,24 @@ impl SledStore {
     }
 }
 
+impl SledStore {
+    /// Runs a write. If sled panics within it, how it ended is unknown, and the store is given up.
+    fn writing<T>(&self, work: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+        let mut panicked = true;
+        let result = guarded(|| {
+            let result = work();
+            panicked = false;
+            result
+        });
+        match result {
+            Err(StoreError::Damaged(why)) if panicked => {
+                Err(self.inner.health.fail(::sled::Error::ReportableBug(why)))
+            }
+            result => result,
+        }
+    }
+}
+
 impl Drop for SledStore {
     fn drop(&mut self) {
         if self.failure().is_some() {
@@ -102,19 +122,23 @@ impl Metastorage for SledStore {
     }
 
     fn get(&self, key: &[u8], at: Option<Revision>) -> Result<Option<Entry>, StoreError> {
-        let _pinned = self.inner.pin()?;
-        let at = self.inner.position()?.read_at(at)?;
-        read::get(&self.inner.rows(), key, at)
+        guarded(|| {
+            let _pinned = self.inner.pin()?;
+            let at = self.inner.position()?.read_at(at)?;
+            read::get(&self.inner.rows(), key, at)
+        })
     }
 
     fn range(&self, range: &Range) -> Result<Vec<Entry>, StoreError> {
-        let _pinned = self.inner.pin()?;
-        let at = self.inner.position()?.read_at(range.at)?;
-        read::range(&self.inner.rows(), range, at)
+        guarded(|| {
+            let _pinned = self.inner.pin()?;
+            let at = self.inner.position()?.read_at(range.at)?;
+            read::range(&self.inner.rows(), range, at)
+        })
     }
 
     fn invoke(&self, transaction: Transaction) -> Result<Outcome, StoreError> {
-        self.inner.invoke(&transaction)
+        self.writing(|| self.inner.invoke(&transaction))
     }
 
     fn watch(&self, prefix: &[u8], from: Revision) -> Result<Box<dyn Watch>, StoreError> {
@@ -127,7 +151,7 @@ impl Metastorage for SledStore {
     }
 
     fn compact(&self, revision: Revision) -> Result<(), StoreError> {
-        self.inner.compact(revision)
+        self.writing(|| self.inner.compact(revision))
     }
 }
 

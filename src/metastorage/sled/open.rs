@@ -247,7 +247,7 @@ impl Inner {
                 layout::FORMAT
             ))),
             None if self.db.is_empty() => Err(StoreError::Damaged(format!(
-                "{path} was a store, but nothing is left in it"
+                "{path} was a store, but nothing that can be read is left in it"
             ))),
             None => Err(StoreError::Unavailable(format!(
                 "the database in {path} is not a store of this program"

@@ -8,6 +8,7 @@ use crate::metastorage::mvcc::watch::Cursor;
 use crate::metastorage::waiting::Patience;
 
 use super::Inner;
+use super::guard::guarded;
 
 pub struct SledWatch {
     cursor: Cursor,
@@ -39,7 +40,7 @@ impl Watch for SledWatch {
     fn next(&mut self, wait: Duration) -> Result<Option<WatchEvent>, StoreError> {
         let patience = Patience::new(wait);
         loop {
-            let event = self.there()?;
+            let event = guarded(|| self.there())?;
             if event.is_some() {
                 return Ok(event);
             }
