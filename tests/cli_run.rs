@@ -7,6 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use leasehold::daemon::instance::{Instance, store_path};
+use leasehold::daemon::view::Status;
 use leasehold::metastorage::contract::Metastorage;
 use leasehold::metastorage::sled::SledStore;
 use leasehold::placement::record::{BATCH, SizeRow, batch_of, size_range};
@@ -26,7 +27,7 @@ fn output(mut command: Command) -> (Output, String) {
     (output, text)
 }
 
-/// Waits until the process has stored something, by its note and the directory's size rows.
+/// Waits until the process has left its note.
 fn wait_for_note(data: &Path, child: &mut Child) -> Instance {
     for _ in 0..500 {
         if let Some(instance) = Instance::read(data)
@@ -39,6 +40,22 @@ fn wait_for_note(data: &Path, child: &mut Child) -> Instance {
         std::thread::sleep(Duration::from_millis(20));
     }
     panic!("no note after ten seconds");
+}
+
+/// Waits until the process has stored a batch.
+fn wait_for_batches(instance: &Instance) {
+    let url = format!("{}/v1/status", instance.url);
+    for _ in 0..500 {
+        if let Ok(mut answer) = ureq::get(&url).call() {
+            let status: Status = answer.body_mut().read_json().unwrap();
+            if status.batches > 0 {
+                return;
+            }
+        }
+        #[allow(clippy::disallowed_methods, reason = "waits for another process")]
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("no batch after ten seconds");
 }
 
 fn rows(data: &Path) -> Vec<SizeRow> {
@@ -166,9 +183,10 @@ fn killed_at_any_time_it_loses_nothing_and_goes_on() {
             .stdout(Stdio::null())
             .spawn()
             .unwrap();
-        wait_for_note(folder.path(), &mut child);
+        let instance = wait_for_note(folder.path(), &mut child);
+        wait_for_batches(&instance);
         #[allow(clippy::disallowed_methods, reason = "lets another process get on")]
-        std::thread::sleep(Duration::from_millis(100 + 37 * round));
+        std::thread::sleep(Duration::from_millis(37 * round));
         child.kill().unwrap();
         child.wait().unwrap();
         let now = rows(folder.path());

@@ -1,4 +1,4 @@
-//! What `run` shows: a live line on a terminal, log lines elsewhere.
+//! What `run` shows: two live lines on a terminal, log lines elsewhere.
 
 use std::io::{IsTerminal, Write};
 use std::sync::Arc;
@@ -12,13 +12,13 @@ use crate::daemon::view::{Status, View};
 use super::failure::Failure;
 use super::output::count;
 
-/// Whether to show a live line: on a terminal, unless log lines were asked for.
+/// Whether to show live lines: on a terminal, unless log lines were asked for.
 pub(super) fn is_wanted(log: Option<&str>) -> bool {
     std::io::stderr().is_terminal() && log.is_none() && std::env::var_os("RUST_LOG").is_none()
 }
 
-/// Logs to standard error what `--log` says, else `RUST_LOG`, else `info` (`warn` beside a live
-/// line).
+/// Logs to standard error what `--log` says, else `RUST_LOG`, else `info` (`warn` beside live
+/// lines).
 pub(super) fn start_logging(log: Option<&str>, live: bool) -> Result<(), Failure> {
     let filter = match log {
         Some(filter) => EnvFilter::try_new(filter)
@@ -43,40 +43,49 @@ pub(super) fn say(message: &str) {
     let _ = writeln!(std::io::stderr(), "{message}");
 }
 
-/// Shows the live line until it is dropped.
+/// Shows the live lines until it is dropped.
 pub(super) async fn show(view: Arc<View>, live: bool) {
     if !live {
         return;
     }
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
-    if let Ok(style) = ProgressStyle::with_template("{wide_msg}") {
+    if let Ok(style) = ProgressStyle::with_template("{wide_msg}\n{prefix}") {
         bar.set_style(style);
     }
     let mut ticks = tokio::time::interval(Duration::from_millis(250));
     loop {
         ticks.tick().await;
-        bar.set_message(line(&view.status()));
+        let status = view.status();
+        bar.set_message(leases(&status));
+        bar.set_prefix(bytes(&status));
         bar.tick();
     }
 }
 
-fn line(status: &Status) -> String {
+/// How the leases are doing, within 80 columns.
+fn leases(status: &Status) -> String {
     let trouble = status.trouble.as_ref();
     format!(
-        "{} · rev {} · held {}/{} · granted {} · expired {} · stored {} B, naive {} B ({}) · \
-         enc {} µs, dec {} µs{}",
+        "{} · rev {} · held {}/{} · granted {} · expired {}{}",
         elapsed(status),
         status.revision,
         count(status.accepted),
         count(status.groups),
         count(status.granted),
         count(status.expired),
+        trouble.map_or(String::new(), |trouble| format!(" · {trouble}")),
+    )
+}
+
+/// What the last batch took, within 80 columns.
+fn bytes(status: &Status) -> String {
+    format!(
+        "stored {} B · naive {} B ({}) · encode {} µs · decode {} µs",
         count(status.stored_bytes),
         count(status.naive_bytes),
         ratio(status),
         status.encode_us,
         status.decode_us,
-        trouble.map_or(String::new(), |trouble| format!(" · {trouble}")),
     )
 }
 
