@@ -5,6 +5,7 @@
 mod invariants;
 mod renewals;
 mod scenarios;
+mod seeds;
 mod trace;
 
 use std::sync::Arc;
