@@ -102,8 +102,7 @@ fn every_truncation_of_every_vector_is_refused() {
                 _ => None,
             };
             let mut harmless = 0;
-            // Every place in a small batch, every seventh in a large one.
-            for cut in (0..bytes.len()).step_by(1 + bytes.len() / 8192 * 6) {
+            for cut in 0..bytes.len() {
                 let Err(error) = codec::decode(&bytes[..cut]) else {
                     harmless += 1;
                     let same = whole.as_ref().is_none_or(|whole| whole[..] == bytes[..cut]);
