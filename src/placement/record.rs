@@ -198,7 +198,6 @@ pub fn execute(
         StoreRequest::PruneSizes { epoch, before } => return prune(store, epoch, before),
         request => match transaction(format, request, encoded) {
             Ok(transaction) => store.invoke(transaction),
-            Err(RecordError::Encode(error)) => return StoreReply::Unencodable(error.to_string()),
             Err(error) => return StoreReply::Unencodable(error.to_string()),
         },
     };
