@@ -29,6 +29,29 @@ pub fn read(
     Ok(rows.collect::<Result<_, _>>()?)
 }
 
+/// The oldest rows written at `since` or later, about `limit` of them at most, and the time to go
+/// on from if there are more. May block.
+///
+/// # Errors
+/// As [`read`].
+pub fn page(
+    store: &dyn Metastorage,
+    since: Option<HybridTimestamp>,
+    limit: usize,
+) -> Result<(Vec<SizeRow>, Option<u64>), SizesError> {
+    let mut range = size_range(since);
+    range.limit = Some(limit + 1);
+    let entries = store.range(&range)?;
+    let rows = entries.iter().map(SizeRow::from_entry);
+    let mut rows = rows.collect::<Result<Vec<_>, _>>()?;
+    let next = rows.get(limit).map(|row| row.time);
+    if let Some(next) = next {
+        // A page ends between two times, so that no row is on two pages.
+        rows.retain(|row| row.time < next);
+    }
+    Ok((rows, next))
+}
+
 /// As [`read`], but the rows of the last `span_ms` milliseconds up to the newest row.
 ///
 /// # Errors
@@ -130,6 +153,10 @@ pub enum SizesError {
 
 #[cfg(test)]
 mod tests {
+    use crate::metastorage::contract::{Op, Transaction};
+    use crate::metastorage::memory::MemoryStore;
+    use crate::placement::record::size_key;
+
     use super::*;
 
     fn row(time: u64, cause: &str, stored_bytes: u64) -> SizeRow {
@@ -183,5 +210,43 @@ mod tests {
         let summary = Summary::of(&rows);
         assert_eq!(summary.longest_renewal_gap_ms, Some(0));
         assert_eq!(summary.stored_bytes_per_day, None);
+    }
+
+    #[test]
+    fn pages_hold_every_row_once() {
+        let store = MemoryStore::new();
+        // Two rows of one millisecond, at each place of a page in turn.
+        for (physical, logical) in [(10, 0), (20, 0), (20, 1), (30, 0), (40, 0), (50, 0)] {
+            let time = HybridTimestamp::new(physical, logical).expect("in range");
+            let row = SizeRow {
+                revision: 0,
+                time: physical,
+                cause: "renewal".into(),
+                leases: u64::from(logical),
+                changed: 0,
+                format: "naive".into(),
+                stored_bytes: 1,
+                naive_bytes: 1,
+            };
+            let value = serde_json::to_vec(&row).expect("plain");
+            let put = Op::Put(size_key(time), value.into());
+            let transaction = Transaction {
+                then: vec![put],
+                ..Transaction::default()
+            };
+            store.invoke(transaction).expect("stored");
+        }
+        let all = read(&store, None, None).expect("read");
+        assert_eq!(all.len(), 6);
+        for limit in 2..8 {
+            let (mut rows, mut next) = page(&store, None, limit).expect("read");
+            while let Some(since) = next {
+                let (more, further) = page(&store, at(since), limit).expect("read");
+                assert!(!more.is_empty());
+                rows.extend(more);
+                next = further;
+            }
+            assert_eq!(rows, all, "{limit} at a time");
+        }
     }
 }

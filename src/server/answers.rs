@@ -26,6 +26,9 @@ pub struct Batches {
     pub rows: Vec<SizeRow>,
     /// What these rows come to.
     pub summary: Summary,
+    /// If more follow: the time to go on from, to be given as `since`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<u64>,
 }
 
 impl From<Vec<SizeRow>> for Batches {
@@ -33,6 +36,7 @@ impl From<Vec<SizeRow>> for Batches {
         Self {
             summary: Summary::of(&rows),
             rows,
+            next: None,
         }
     }
 }

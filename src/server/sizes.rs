@@ -16,23 +16,28 @@ use super::query::Parameters;
 /// Rows if nothing else is asked for.
 const DEFAULT_ROWS: u64 = 100;
 
-/// Most rows in an answer.
-const MOST_ROWS: u64 = 1_000_000;
+/// Most rows in an answer: it is whole in memory until it is read.
+const MOST_ROWS: usize = 10_000;
 
-/// Answers with the rows asked for, oldest first.
+/// Answers with the rows asked for, oldest first: the newest, or from a time on.
 pub async fn batches(State(app): State<App>, parameters: Parameters) -> Result<Response, ApiError> {
     parameters.only(&["last", "since"])?;
-    let last = parameters.number("last", 1..=MOST_ROWS)?;
+    let last = parameters.number("last", 1..=MOST_ROWS as u64)?;
     let since = parameters.number("since", 0..=MAX_PHYSICAL)?;
-    let rows = match since {
-        None => DEFAULT_ROWS,
-        Some(_) => MOST_ROWS,
-    };
-    let last = usize::try_from(last.unwrap_or(rows)).unwrap_or(usize::MAX);
     app.blocking(move |view| {
-        let since = since.and_then(sizes::at);
-        let rows = sizes::read(&**view.store(), since, Some(last))?;
-        json(&Batches::from(rows))
+        let store = &**view.store();
+        let since_time = since.and_then(sizes::at);
+        let batches = if since.is_some() && last.is_none() {
+            let (rows, next) = sizes::page(store, since_time, MOST_ROWS)?;
+            Batches {
+                next,
+                ..Batches::from(rows)
+            }
+        } else {
+            let last = usize::try_from(last.unwrap_or(DEFAULT_ROWS)).unwrap_or(MOST_ROWS);
+            Batches::from(sizes::read(store, since_time, Some(last))?)
+        };
+        json(&batches)
     })
     .await
 }

@@ -10,7 +10,7 @@ use ureq::{Agent, Body};
 use crate::cli::failure::Failure;
 use crate::server::answers::ErrorAnswer;
 
-/// Largest answer: a million size rows are about 200 MB.
+/// Largest answer: pages are far below it.
 const LARGEST: u64 = 1 << 30;
 
 /// How long to wait for a connection.

@@ -102,18 +102,30 @@ fn failed(error: SizesError) -> Failure {
 
 fn ask(client: &Client, last: Option<usize>, since: Option<u64>) -> Result<Batches, Failure> {
     const PATH: &str = "/v1/batches";
-    if let Some(last) = last {
+    /// Most rows of one answer.
+    const PAGE: usize = 10_000;
+    if let Some(last) = last
+        && last <= PAGE
+    {
         return client.get(PATH, &[("last", &last.to_string())]);
     }
-    let since = match since {
-        None => 0,
+    let mut next = match since {
+        None => Some(0),
         Some(span) => {
             let newest: Batches = client.get(PATH, &[("last", "1")])?;
             let newest = newest.summary.last_time.unwrap_or(0);
-            newest.saturating_sub(span)
+            Some(newest.saturating_sub(span))
         }
     };
-    client.get(PATH, &[("since", &since.to_string())])
+    let mut rows = Vec::new();
+    while let Some(since) = next {
+        let page: Batches = client.get(PATH, &[("since", &since.to_string())])?;
+        rows.extend(page.rows);
+        next = page.next;
+    }
+    let surplus = rows.len().saturating_sub(last.unwrap_or(usize::MAX));
+    rows.drain(..surplus);
+    Ok(Batches::from(rows))
 }
 
 fn print_json(out: &mut impl Write, batches: &Batches) -> io::Result<()> {
