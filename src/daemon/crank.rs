@@ -14,7 +14,7 @@ use tracing::{debug, info, warn};
 use crate::cluster::event::{Effect, Notice, StoreCall};
 use crate::cluster::heap::{MILLI, Micros};
 use crate::codec::naive_size;
-use crate::metastorage::contract::Watch;
+use crate::metastorage::contract::{StoreError, Watch};
 use crate::model::diff::LeaseUpdate;
 use crate::placement::feed::Feed;
 use crate::placement::io::{self, StoreReply, StoreRequest};
@@ -64,6 +64,8 @@ pub struct Crank {
     refused: Option<StoreCall>,
     /// Messages dropped because of the sender's clock.
     dropped: u64,
+    /// Whether the nodes' ids are still to be stored.
+    identity_due: bool,
 }
 
 impl Crank {
@@ -109,6 +111,7 @@ impl Crank {
             trouble: None,
             refused: None,
             dropped: 0,
+            identity_due: false,
         })
     }
 
@@ -151,12 +154,12 @@ impl Crank {
                     Effect::Notice(notice) => self.notice(&notice)?,
                 }
             }
-            self.keep_up(due);
+            self.keep_up(due)?;
         }
     }
 
     /// Now and then: the status, a log line, a word about being late.
-    fn keep_up(&mut self, due: Micros) {
+    fn keep_up(&mut self, due: Micros) -> Result<(), DaemonError> {
         if self.shown.is_none_or(|shown| shown.elapsed() >= SHOW_EVERY) {
             self.show();
             self.report();
@@ -169,7 +172,9 @@ impl Crank {
                 );
             }
             self.lagging = lagging;
+            self.store_identity()?;
         }
+        Ok(())
     }
 
     fn store_call(&mut self, call: StoreCall) -> Result<(), DaemonError> {
@@ -177,13 +182,15 @@ impl Crank {
         let settings = self.booted.cluster.scenario();
         let (format, store_us) = (settings.store.format, settings.network.store_us);
         let again = (self.speed == Speed::Max).then(|| call.clone());
+        let compacts = matches!(call.request, StoreRequest::Compact(_));
         let mut write = None;
         let mut encoded = None;
         if let StoreRequest::Write(batch) = &call.request {
             let began = now();
             encoded = record::encode(batch, format).ok();
+            let encode_time = began.elapsed();
             let stored_bytes = encoded.as_ref().map_or(0, Vec::len) as u64;
-            write = Some((batch.clone(), began.elapsed(), stored_bytes));
+            write = Some((SizeRow::of(batch, format, stored_bytes), encode_time));
         }
         let began = now();
         let reply = record::execute(&*self.store.store, format, call.request, encoded);
@@ -194,30 +201,22 @@ impl Crank {
         if let StoreReply::Unencodable(reason) = reply {
             return Err(DaemonError::Unencodable(reason));
         }
-        self.note_trouble(&reply);
+        // Compaction makes space: it works where nothing else can be written.
+        if !compacts {
+            self.note_trouble(&reply);
+        }
         // As fast as the store acknowledges: where it does not, cluster time waits.
         if let (Some(call), StoreReply::Unavailable(_)) = (again, &reply) {
             self.refused = Some(call);
             return Ok(());
         }
-        if let (Some((batch, encode_time, stored_bytes)), StoreReply::Won(revision)) =
-            (&write, &reply)
-        {
-            let row = SizeRow {
-                revision: *revision,
-                time: batch.time.physical(),
-                cause: batch.cause.to_string(),
-                leases: batch.batch.len() as u64,
-                changed: u64::from(batch.cause.changed()),
-                format: format.name().to_owned(),
-                stored_bytes: *stored_bytes,
-                naive_bytes: batch.naive_bytes,
-            };
+        if let (Some((mut row, encode_time)), StoreReply::Won(revision)) = (write, &reply) {
+            row.revision = *revision;
             debug!(
                 revision,
                 cause = row.cause,
                 changed = row.changed,
-                stored_bytes,
+                stored_bytes = row.stored_bytes,
                 encode_us = encode_time.as_micros(),
                 store_us = store_time.as_micros(),
                 "stored"
@@ -239,6 +238,19 @@ impl Crank {
         let done = self.booted.cluster.now() + took;
         self.booted.cluster.complete(done, id, reply);
         self.watch(done)
+    }
+
+    /// Stores the nodes' ids, now or when the store takes writes again. Until then a process that
+    /// goes on from the directory knows the nodes by their former ids, whose leases expire.
+    fn store_identity(&mut self) -> Result<(), DaemonError> {
+        if self.identity_due {
+            match self.booted.identity.write(&*self.store.store) {
+                Ok(()) => self.identity_due = false,
+                Err(StoreError::Full(_) | StoreError::Unavailable(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
     }
 
     /// Tells when the store begins to refuse and when it takes up its work again.
@@ -299,7 +311,8 @@ impl Crank {
             Notice::NodeUp(node) => {
                 info!(node = %node.name, id = %node.id, "node up");
                 self.booted.identity.follow(&self.booted.cluster);
-                self.booted.identity.write(&*self.store.store)?;
+                self.identity_due = true;
+                self.store_identity()?;
             }
             Notice::NodeDown(name) => info!(node = %name, "node down"),
             Notice::Created(groups) => info!(groups, "tables created"),

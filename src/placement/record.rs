@@ -60,6 +60,20 @@ fn is_unknown(revision: &Revision) -> bool {
 }
 
 impl SizeRow {
+    /// Of a batch about to be written, whose record takes `stored_bytes`.
+    pub fn of(write: &BatchWrite, format: Format, stored_bytes: u64) -> Self {
+        Self {
+            revision: 0,
+            time: write.time.physical(),
+            cause: write.cause.to_string(),
+            leases: write.batch.len() as u64,
+            changed: u64::from(write.cause.changed()),
+            format: format.name().to_owned(),
+            stored_bytes,
+            naive_bytes: write.naive_bytes,
+        }
+    }
+
     /// From a store's entry.
     pub fn from_entry(entry: &Entry) -> Result<Self, RecordError> {
         let mut row: Self =
@@ -130,16 +144,7 @@ pub fn write_transaction(
     format: Format,
     record: Vec<u8>,
 ) -> Result<Transaction, RecordError> {
-    let row = SizeRow {
-        revision: 0,
-        time: write.time.physical(),
-        cause: write.cause.to_string(),
-        leases: write.batch.len() as u64,
-        changed: u64::from(write.cause.changed()),
-        format: format.name().to_owned(),
-        stored_bytes: record.len() as u64,
-        naive_bytes: write.naive_bytes,
-    };
+    let row = SizeRow::of(write, format, record.len() as u64);
     let row = serde_json::to_vec(&row).map_err(|error| RecordError::SizeRow {
         revision: 0,
         reason: error.to_string(),
