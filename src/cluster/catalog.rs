@@ -11,8 +11,6 @@ use crate::model::workload::SplitMix64;
 #[derive(Debug)]
 pub struct Catalog {
     seed: u64,
-    replicas: usize,
-    nodes: Vec<NodeName>,
     objects: BTreeMap<(GroupKind, i32), u32>,
     /// Replica sets, one for each first member of the ring: groups share them.
     rings: Vec<Arc<[Replica]>>,
@@ -33,22 +31,10 @@ impl Catalog {
         };
         Self {
             seed,
-            replicas,
             rings: (0..nodes.len()).map(ring).collect(),
-            nodes,
             objects: BTreeMap::new(),
             last_table: 0,
         }
-    }
-
-    /// Number of replicas of each group.
-    pub fn replicas(&self) -> usize {
-        self.replicas
-    }
-
-    /// Names of all nodes.
-    pub fn nodes(&self) -> &[NodeName] {
-        &self.nodes
     }
 
     /// Creates a table or zone; its groups.

@@ -18,8 +18,6 @@ pub struct Member {
     pub up: Option<Running>,
     /// Since when it is down.
     pub down_since: Option<Micros>,
-    /// How often it has started.
-    pub starts: u64,
     /// When the last watched revision arrives: they don't overtake each other.
     pub(super) watched_until: Micros,
 }
@@ -41,7 +39,6 @@ impl Member {
             offset_ms,
             up: None,
             down_since: Some(0),
-            starts: 0,
             watched_until: 0,
         }
     }
@@ -57,7 +54,6 @@ impl Member {
             tracker: Tracker::new(max_skew),
         });
         self.down_since = None;
-        self.starts += 1;
         me
     }
 

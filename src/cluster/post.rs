@@ -62,7 +62,6 @@ impl Cluster {
         for index in 0..self.drivers.len() {
             let driver = self.drivers[index].up.as_ref();
             if driver.is_some_and(|driver| matches!(driver.role(), Role::Active { .. })) {
-                self.counters.messages += 1;
                 self.send_driver(self.now, index, input.clone());
             }
         }
@@ -70,7 +69,6 @@ impl Cluster {
 
     pub(super) fn send_node(&mut self, index: usize, input: replica::Input) {
         if let Some(id) = self.nodes[index].id() {
-            self.counters.messages += 1;
             let at = self.now + self.delay();
             self.heap.push(at, Event::Node { index, id, input });
         }

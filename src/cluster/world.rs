@@ -25,15 +25,6 @@ use super::leadership::Leadership;
 use super::member::{DriverSlot, Member};
 use super::scenario::{Scenario, node_name};
 
-/// How much has happened.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Counters {
-    /// Events.
-    pub events: u64,
-    /// Messages between driver and nodes.
-    pub messages: u64,
-}
-
 /// A simulated cluster. A crank calls [`step`](Self::step), carries out the effects and reports
 /// back with [`complete`](Self::complete) and [`observed`](Self::observed).
 pub struct Cluster {
@@ -50,7 +41,6 @@ pub struct Cluster {
     pub(super) drivers: Vec<DriverSlot>,
     pub(super) latest: Option<Arc<LeaseUpdate>>,
     pub(super) next_in_turn: usize,
-    pub(super) counters: Counters,
     pub(super) effects: Vec<Effect>,
 }
 
@@ -95,7 +85,6 @@ impl Cluster {
             drivers,
             latest: None,
             next_in_turn: 0,
-            counters: Counters::default(),
             effects: Vec::new(),
             scenario,
         };
@@ -168,11 +157,6 @@ impl Cluster {
             .unwrap_or(0)
     }
 
-    /// How much has happened.
-    pub fn counters(&self) -> Counters {
-        self.counters
-    }
-
     /// The hash of every event so far: equal for equal seeds.
     pub fn trace_hash(&self) -> u64 {
         self.trace.value()
@@ -187,7 +171,6 @@ impl Cluster {
     pub fn step(&mut self) -> Vec<Effect> {
         if let Some((at, event)) = self.heap.pop() {
             self.now = self.now.max(at);
-            self.counters.events += 1;
             self.trace.word(self.now);
             event.digest(&mut self.trace);
             self.happen(event);

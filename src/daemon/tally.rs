@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::cluster::event::Notice;
+use crate::cluster::heap::MILLI;
 use crate::cluster::world::Cluster;
 use crate::model::diff::LeaseUpdate;
 use crate::model::ids::NodeId;
@@ -60,11 +61,8 @@ impl Tally {
             if let Some(lease) = change.old.as_ref().filter(|lease| lease.accepted) {
                 self.accepted -= 1;
                 *self.held.entry(lease.holder_id).or_default() -= 1;
-                let goes_on = |new: &&_| {
-                    let new: &crate::model::lease::Lease = new;
-                    new.start == lease.start
-                };
-                self.expired += u64::from(change.new.as_ref().filter(goes_on).is_none());
+                let goes_on = (change.new.as_ref()).is_some_and(|new| new.start == lease.start);
+                self.expired += u64::from(!goes_on);
             }
             if let Some(lease) = change.new.as_ref().filter(|lease| lease.accepted) {
                 self.accepted += 1;
@@ -76,7 +74,7 @@ impl Tally {
     /// Something worth telling has happened.
     pub fn notice(&mut self, view: &View, cluster: &Cluster, notice: &Notice) {
         use placement::io::Notice as Said;
-        let time = cluster.now() / crate::cluster::heap::MILLI;
+        let time = cluster.now() / MILLI;
         match notice {
             Notice::Driver(_, Said::Stored { cause, .. }) => {
                 self.granted += u64::from(cause.granted);
@@ -100,9 +98,8 @@ impl Tally {
 
     /// Writes the counts into the status.
     pub fn show(&self, status: &mut Status, cluster: &Cluster, update: Option<&LeaseUpdate>) {
-        let milli = crate::cluster::heap::MILLI;
-        status.time = cluster.now() / milli;
-        status.elapsed_ms = (cluster.now() - cluster.begin()) / milli;
+        status.time = cluster.now() / MILLI;
+        status.elapsed_ms = (cluster.now() - cluster.begin()) / MILLI;
         status.tables = cluster.catalog().table_count() as u64;
         status.groups = cluster.catalog().group_count();
         status.without_candidate = cluster.groups_without_candidate() as u64;

@@ -7,7 +7,6 @@ use tokio::sync::broadcast;
 
 use crate::metastorage::contract::Metastorage;
 use crate::model::diff::LeaseUpdate;
-use crate::model::hlc::HybridTimestamp;
 use crate::model::ids::{GroupId, NodeId, NodeName};
 use crate::model::lease::Lease;
 use crate::placement::record::SizeRow;
@@ -207,11 +206,6 @@ impl View {
     /// The store, to read from. Its methods may block.
     pub fn store(&self) -> &Arc<dyn Metastorage> {
         &self.store
-    }
-
-    /// Cluster time now.
-    pub fn time(&self) -> Option<HybridTimestamp> {
-        HybridTimestamp::new(self.lock().time, 0).ok()
     }
 
     fn lock(&self) -> MutexGuard<'_, Status> {

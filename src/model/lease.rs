@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::hlc::HybridTimestamp;
-use super::ids::{GroupId, NodeId, NodeName};
+use super::ids::{GroupId, Incarnation, NodeId, NodeName};
 
 /// The right of one node to serve one replication group for a time.
 ///
@@ -28,4 +28,14 @@ pub struct Lease {
     pub prolongable: bool,
     /// Who should get the next lease of this group, if somebody was proposed.
     pub proposed_candidate: Option<NodeName>,
+}
+
+impl Lease {
+    /// Who holds it.
+    pub fn holder(&self) -> Incarnation {
+        Incarnation {
+            name: self.holder_name.clone(),
+            id: self.holder_id,
+        }
+    }
 }

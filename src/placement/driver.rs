@@ -106,10 +106,7 @@ impl PlacementDriver {
     }
 
     pub(super) fn around(&self) -> Surroundings<'_> {
-        Surroundings {
-            topology: &self.topology,
-            assignments: &self.assignments,
-        }
+        Surroundings::new(&self.topology, &self.assignments)
     }
 
     pub(super) fn next_request(&mut self) -> RequestId {
@@ -243,20 +240,14 @@ impl PlacementDriver {
                 None => assignments.remove(&group),
             };
         }
-        let around = Surroundings {
-            topology: &self.topology,
-            assignments: &self.assignments,
-        };
+        let around = Surroundings::new(&self.topology, &self.assignments);
         if self.activity.epoch().is_some() {
             self.leases.review(groups, around);
         }
     }
 
     fn review_all(&mut self) {
-        let around = Surroundings {
-            topology: &self.topology,
-            assignments: &self.assignments,
-        };
+        let around = Surroundings::new(&self.topology, &self.assignments);
         if self.activity.epoch().is_some() {
             self.leases.review_all(around);
         }

@@ -40,6 +40,16 @@ pub struct Surroundings<'a> {
     pub assignments: &'a Assignments,
 }
 
+impl<'a> Surroundings<'a> {
+    /// Of these.
+    pub const fn new(topology: &'a Topology, assignments: &'a Assignments) -> Self {
+        Self {
+            topology,
+            assignments,
+        }
+    }
+}
+
 impl Leases {
     /// Takes over what is stored, whoever wrote it.
     pub fn adopt(&mut self, stored: Stored, around: Surroundings<'_>) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::codec::naive_row_size;
 use crate::model::batch::{LeaseBatch, LeaseDraft, Row};
 use crate::model::hlc::HybridTimestamp;
-use crate::model::ids::{GroupId, Incarnation, NodeName};
+use crate::model::ids::{GroupId, NodeName};
 use crate::model::message::StopProlongation;
 use crate::model::timings::Timings;
 use crate::model::topology::Assignment;
@@ -306,10 +306,7 @@ impl Decision<'_> {
         let batch = &self.leases.batch;
         let lease = batch.lease(row);
         LeaseDraft {
-            holder: Incarnation {
-                name: lease.holder_name,
-                id: lease.holder_id,
-            },
+            holder: lease.holder(),
             start: lease.start,
             expiration: Some(lease.expiration),
             accepted: lease.accepted,

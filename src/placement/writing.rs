@@ -1,7 +1,7 @@
 //! The driver's writes: what it sends to the store, and what it does with the reply.
 
 use crate::model::hlc::HybridTimestamp;
-use crate::model::ids::{GroupId, Incarnation};
+use crate::model::ids::GroupId;
 
 use super::driver::{PlacementDriver, stopped};
 use super::io::{BatchWrite, Notice, Now, Output, RequestId, StoreReply, StoreRequest, Stored};
@@ -97,10 +97,7 @@ impl PlacementDriver {
         for group in plan.changes.keys() {
             self.negotiations.remove(group);
         }
-        let around = Surroundings {
-            topology: &self.topology,
-            assignments: &self.assignments,
-        };
+        let around = Surroundings::new(&self.topology, &self.assignments);
         let changed = plan.changes.into_keys();
         (self.leases).advance(revision, write.batch, write.naive_bytes, changed, around);
         let time = self.clock.now(now.physical);
@@ -147,10 +144,7 @@ impl PlacementDriver {
         if let Some(time) = stored.time {
             self.clock.restore(time);
         }
-        let around = Surroundings {
-            topology: &self.topology,
-            assignments: &self.assignments,
-        };
+        let around = Surroundings::new(&self.topology, &self.assignments);
         self.leases.adopt(stored, around);
         if let Some(start) = self.leases.latest_start() {
             self.clock.restore(start);
@@ -163,13 +157,8 @@ impl PlacementDriver {
         let common = batch.common_expiration();
         let time = self.clock.now(now.physical);
         for row in batch.rows().iter().filter(|row| !row.accepted()) {
-            let lease = batch.lease(row);
-            let holder = Incarnation {
-                name: lease.holder_name,
-                id: lease.holder_id,
-            };
             let talk = Negotiation {
-                holder,
+                holder: batch.lease(row).holder(),
                 start: row.start(),
                 expiration: row.expiration(common),
                 predecessor: Some(row.start()),
