@@ -77,7 +77,7 @@ fn module_of(path: &Path, src: &Path) -> String {
 
 /// The code without comments and without the tests at its end.
 fn code(text: &str) -> String {
-    let text = text.split("#[cfg(test)]\nmod tests").next().unwrap();
+    let text = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
     let lines = text.lines().map(|line| line.split("//").next().unwrap());
     lines.collect::<Vec<_>>().join("\n")
 }
@@ -162,7 +162,9 @@ fn no_arrow_goes_upwards_and_the_lower_floors_are_pure() {
     for path in files {
         let module = module_of(&path, &src);
         // The map of the house, the entrance, and the doors of a folder with two floors.
-        if ["lib", "main", "metastorage"].contains(&module.as_str()) {
+        let exempt = ["lib", "main", "metastorage"].contains(&module.as_str());
+        // Tests may bring a store along.
+        if exempt || module.ends_with("::tests") {
             continue;
         }
         found.extend(violations(&module, &fs::read_to_string(&path).unwrap()));

@@ -58,6 +58,8 @@ pub enum Op {
     Delete(Bytes),
     /// Reads a key as it is after the operations before this one.
     Get(Bytes),
+    /// Reads all keys that begin with a prefix, by key, likewise.
+    GetPrefix(Bytes),
 }
 
 /// Conditions, and what to do if all of them hold (`then`) or not (`or_else`). Atomic. The keys
@@ -79,7 +81,8 @@ pub struct Outcome {
     pub won: bool,
     /// The store's revision afterwards: that of this change, if it changed anything.
     pub revision: Revision,
-    /// Results of the `Get` operations of the branch taken, in order.
+    /// Results of the reading operations of the branch taken, in order: one of a `Get`, as many
+    /// as there are keys of a `GetPrefix`.
     pub reads: Vec<Option<Entry>>,
 }
 

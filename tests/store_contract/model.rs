@@ -67,6 +67,10 @@ impl Model {
                 }
                 Op::Delete(key) => drop(next.remove(key)),
                 Op::Get(key) => reads.push(next.get(key).cloned()),
+                Op::GetPrefix(prefix) => {
+                    let all = next.values().filter(|entry| entry.key.starts_with(prefix));
+                    reads.extend(all.cloned().map(Some));
+                }
             }
         }
         if next != *now {
@@ -151,6 +155,7 @@ fn branch() -> impl Strategy<Value = Vec<Op>> {
         3 => (key(), value()).prop_map(|(key, value)| Op::Put(key, value)),
         1 => key().prop_map(Op::Delete),
         1 => key().prop_map(Op::Get),
+        1 => key().prop_map(Op::GetPrefix),
     ];
     prop::collection::vec(op, 0..4)
 }
@@ -184,7 +189,7 @@ fn step() -> impl Strategy<Value = Step> {
 fn distinct(branch: &[Op]) -> bool {
     let written = branch.iter().filter_map(|op| match op {
         Op::Put(key, _) | Op::Delete(key) => Some(key),
-        Op::Get(_) => None,
+        Op::Get(_) | Op::GetPrefix(_) => None,
     });
     let mut keys = std::collections::BTreeSet::new();
     written.into_iter().all(|key| keys.insert(key))

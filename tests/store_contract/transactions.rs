@@ -178,6 +178,7 @@ pub fn too_large_is_refused(store: &dyn Metastorage) {
     let refused = [
         vec![Op::Put(key.clone().into(), bytes(""))],
         vec![Op::Get(key.clone().into())],
+        vec![Op::GetPrefix(key.clone().into())],
         vec![Op::Put(bytes("a"), value.into())],
         vec![
             Op::Put(bytes("a"), half.clone().into()),

@@ -59,7 +59,7 @@ impl Limits {
         for op in then.iter().chain(or_else) {
             total += match op {
                 Op::Put(key, value) => self.key(key)? + self.value(value)?,
-                Op::Delete(key) | Op::Get(key) => self.key(key)?,
+                Op::Delete(key) | Op::Get(key) | Op::GetPrefix(key) => self.key(key)?,
             };
         }
         within("a transaction", total, self.transaction)?;

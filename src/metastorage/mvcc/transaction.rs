@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::metastorage::contract::{
-    Bytes, Condition, Entry, Op, Outcome, Revision, StoreError, Transaction,
+    Bytes, Condition, Entry, Op, Outcome, Range, Revision, StoreError, Transaction,
 };
 
 use super::{History, Version, read};
@@ -56,6 +56,18 @@ pub fn decide<H: History>(
                 Some(written) => written_entry(key, written),
                 None => read::get(history, key, revision)?,
             }),
+            Op::GetPrefix(prefix) => {
+                let stored = read::range(history, &Range::prefix(prefix), revision)?;
+                let stored = stored.into_iter().map(|entry| (entry.key.clone(), entry));
+                let mut found: BTreeMap<_, _> = stored.collect();
+                for (key, written) in writes.iter().filter(|(key, _)| key.starts_with(prefix)) {
+                    match written_entry(key, written) {
+                        Some(entry) => found.insert(key.clone(), entry),
+                        None => found.remove(key),
+                    };
+                }
+                reads.extend(found.into_values().map(Some));
+            }
         }
     }
     let revision = if writes.is_empty() { revision } else { next };
