@@ -1,6 +1,6 @@
 //! Events in order of (time, sequence), and the hash of all that have happened.
 
-use std::cmp::Ordering;
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// Microseconds since the Unix epoch: the cluster's true time, which none of its nodes knows.
@@ -9,42 +9,17 @@ pub type Micros = u64;
 /// Microseconds in a millisecond.
 pub const MILLI: Micros = 1_000;
 
-struct Due<E> {
-    at: Micros,
-    sequence: u64,
-    event: E,
-}
-
-impl<E> Due<E> {
-    fn key(&self) -> (Micros, u64) {
-        (self.at, self.sequence)
-    }
-}
-
-impl<E> PartialEq for Due<E> {
-    fn eq(&self, other: &Self) -> bool {
-        self.key() == other.key()
-    }
-}
-
-impl<E> Eq for Due<E> {}
-
-impl<E> PartialOrd for Due<E> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<E> Ord for Due<E> {
-    /// The earliest is the greatest, as `BinaryHeap` wants it.
-    fn cmp(&self, other: &Self) -> Ordering {
-        other.key().cmp(&self.key())
-    }
-}
+/// When an event is due, and where it waits. The sequence keeps events of one instant in order.
+type Due = Reverse<(Micros, u64, usize)>;
 
 /// What is going to happen. Events of one instant come in the order in which they were added.
+///
+/// An event is some 200 bytes: the heap sorts small entries, and the events stay where they are.
 pub struct EventHeap<E> {
-    heap: BinaryHeap<Due<E>>,
+    heap: BinaryHeap<Due>,
+    events: Vec<Option<E>>,
+    /// Places in `events` that are free.
+    free: Vec<usize>,
     sequence: u64,
 }
 
@@ -52,6 +27,8 @@ impl<E> Default for EventHeap<E> {
     fn default() -> Self {
         Self {
             heap: BinaryHeap::new(),
+            events: Vec::new(),
+            free: Vec::new(),
             sequence: 0,
         }
     }
@@ -61,22 +38,30 @@ impl<E> EventHeap<E> {
     /// Adds an event.
     pub fn push(&mut self, at: Micros, event: E) {
         self.sequence += 1;
-        let sequence = self.sequence;
-        self.heap.push(Due {
-            at,
-            sequence,
-            event,
-        });
+        let place = match self.free.pop() {
+            Some(place) => {
+                self.events[place] = Some(event);
+                place
+            }
+            None => {
+                self.events.push(Some(event));
+                self.events.len() - 1
+            }
+        };
+        self.heap.push(Reverse((at, self.sequence, place)));
     }
 
     /// When the next event is due.
     pub fn next_at(&self) -> Option<Micros> {
-        self.heap.peek().map(|due| due.at)
+        self.heap.peek().map(|Reverse((at, _, _))| *at)
     }
 
     /// The next event and its time.
     pub fn pop(&mut self) -> Option<(Micros, E)> {
-        self.heap.pop().map(|due| (due.at, due.event))
+        let Reverse((at, _, place)) = self.heap.pop()?;
+        self.free.push(place);
+        let event = self.events.get_mut(place).and_then(Option::take)?;
+        Some((at, event))
     }
 
     /// Number of events that are still to happen.
