@@ -106,4 +106,31 @@ pub enum EncodeError {
         /// The limit.
         limit: u64,
     },
+    /// A delta's list of changed groups is not in ascending order, each once.
+    #[error("group {group}: the changed groups of a delta must ascend, each once")]
+    ChangesNotAscending {
+        /// The first group that is not above the one before.
+        group: GroupId,
+    },
+    /// Leases came or went whose groups a delta's list of changed groups does not have.
+    #[error(
+        "the listed changes lead to {expected} leases, but the next batch has {found}: \
+         a group that changed is not listed"
+    )]
+    UnlistedChange {
+        /// Number of leases by the list.
+        expected: usize,
+        /// Number of leases in the next batch.
+        found: usize,
+    },
+    /// A changed row names the common expiration as its own, which a reader of a batch would not
+    /// tell from having none.
+    #[error(
+        "group {group}: its own expiration is the common one; edit the batch with `apply` after \
+         the common expiration has moved"
+    )]
+    OwnExpirationIsCommon {
+        /// The group.
+        group: GroupId,
+    },
 }

@@ -6,6 +6,7 @@
 
 pub mod anatomy;
 mod compact;
+pub mod delta;
 pub mod error;
 pub mod frame;
 mod mutf8;
@@ -20,6 +21,7 @@ use thiserror::Error;
 
 use crate::model::batch::LeaseBatch;
 
+pub use delta::{Chain, Delta, DeltaError, is_delta};
 pub use error::{DecodeError, Defect, EncodeError};
 pub use naive::{naive_row_size, naive_size};
 

@@ -88,6 +88,19 @@ impl Row {
         (self.holder(), self.candidate, flags)
     }
 
+    /// The same lease with its holder and its candidate, or
+    /// [`NO_CANDIDATE`](Self::NO_CANDIDATE), under other indexes.
+    #[inline]
+    pub(crate) fn reindexed(self, holder: u32, candidate: u32) -> Self {
+        debug_assert!(holder < Self::INDEX_LIMIT);
+        let flags = self.holder_and_flags & (ACCEPTED | PROLONGABLE);
+        Self {
+            holder_and_flags: holder | flags,
+            candidate,
+            ..self
+        }
+    }
+
     /// The group that may be served.
     #[inline]
     pub fn group(&self) -> GroupId {
@@ -251,6 +264,32 @@ impl LeaseBatch {
         }
     }
 
+    /// From parts that other batches share; the caller has checked them as for
+    /// [`from_checked`](Self::from_checked).
+    pub(crate) fn from_shared(
+        common: HybridTimestamp,
+        dictionary: Arc<Dictionary>,
+        rows: Arc<Vec<Row>>,
+    ) -> Self {
+        debug_assert!(rows.is_sorted_by(|a, b| a.group < b.group));
+        Self {
+            common,
+            dictionary,
+            rows,
+            arrival: None,
+        }
+    }
+
+    /// The rows, to be shared with another batch.
+    pub(crate) fn shared_rows(&self) -> &Arc<Vec<Row>> {
+        &self.rows
+    }
+
+    /// The dictionary, to be shared with another batch.
+    pub(crate) fn shared_dictionary(&self) -> &Arc<Dictionary> {
+        &self.dictionary
+    }
+
     /// Number of leases.
     pub fn len(&self) -> usize {
         self.rows.len()
@@ -388,7 +427,7 @@ impl LeaseBatch {
     }
 
     /// Brings the dictionary into order of first appearance and drops what no row uses.
-    fn order_dictionary(&mut self) {
+    pub(crate) fn order_dictionary(&mut self) {
         let old = &self.dictionary;
         let mut ordered = FirstSeen::new(old);
         for row in self.rows.iter() {

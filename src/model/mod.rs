@@ -8,6 +8,7 @@
 pub mod batch;
 pub mod dictionary;
 pub mod diff;
+pub mod digest;
 mod first_seen;
 pub mod hlc;
 pub mod ids;
