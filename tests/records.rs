@@ -3,12 +3,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 use leasehold::codec::Format;
+use leasehold::codec::delta::Chain;
 use leasehold::metastorage::contract::{Metastorage, Op, Transaction};
 use leasehold::metastorage::memory::MemoryStore;
 use leasehold::model::batch::LeaseBatch;
 use leasehold::model::hlc::HybridTimestamp;
 use leasehold::model::workload::Workload;
-use leasehold::placement::io::{BatchWrite, Cause, StoreReply, StoreRequest, Stored};
+use leasehold::placement::io::{BatchWrite, Cause, Form, StoreReply, StoreRequest, Stored};
 use leasehold::placement::record::{BATCH, BEAT, SizeRow, execute, size_range};
 
 fn ts(physical: u64) -> HybridTimestamp {
@@ -29,7 +30,9 @@ fn write(store: &MemoryStore, epoch: u64, expected: u64, time: u64) -> StoreRepl
     let naive_bytes = leasehold::codec::naive_size(&batch) as u64;
     let write = BatchWrite {
         epoch,
-        expected,
+        chain: Chain::new(expected, batch.clone()),
+        form: Form::Snapshot,
+        changed: Vec::new(),
         batch,
         time: ts(time),
         cause: Cause {
@@ -44,7 +47,7 @@ fn write(store: &MemoryStore, epoch: u64, expected: u64, time: u64) -> StoreRepl
 
 fn won(reply: StoreReply) -> u64 {
     match reply {
-        StoreReply::Won(revision) => revision,
+        StoreReply::Won(revision) | StoreReply::Written { revision, .. } => revision,
         other => panic!("{other:?}"),
     }
 }
@@ -78,7 +81,7 @@ fn a_batch_its_size_row_and_a_beat_are_one_change() {
         panic!("not read");
     };
     assert_eq!((stored.epoch, stored.revision), (epoch, revision));
-    assert_eq!(stored.batch, Workload::Churn.with_tables(2));
+    assert_eq!(*stored.chain.batch(), Workload::Churn.with_tables(2));
     assert_eq!(stored.time, Some(ts(2000)));
 }
 
@@ -171,7 +174,9 @@ fn a_batch_that_the_format_cannot_carry_changes_nothing() {
     lease.group = "zone/1/0".parse().unwrap();
     let write = BatchWrite {
         epoch,
-        expected: 0,
+        chain: Chain::default(),
+        form: Form::Snapshot,
+        changed: Vec::new(),
         batch: LeaseBatch::from_leases([&lease]).unwrap(),
         time: ts(2000),
         cause: Cause::default(),

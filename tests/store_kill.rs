@@ -184,7 +184,7 @@ fn check(store: &SledStore, revision: Revision, compacted: Revision) {
             let value = change.entry.as_ref().map(|entry| &entry.value);
             let (key, wanted) = match op {
                 Op::Put(key, value) => (key, Some(value)),
-                Op::Delete(key) | Op::Get(key) => (key, None),
+                Op::Delete(key) | Op::Get(key) | Op::GetPrefix(key) => (key, None),
             };
             assert!(&change.key == key && value == wanted, "revision {expected}");
         }
@@ -204,6 +204,6 @@ fn check(store: &SledStore, revision: Revision, compacted: Revision) {
 }
 
 fn key(op: &Op) -> &Bytes {
-    let (Op::Put(key, _) | Op::Delete(key) | Op::Get(key)) = op;
+    let (Op::Put(key, _) | Op::Delete(key) | Op::Get(key) | Op::GetPrefix(key)) = op;
     key
 }

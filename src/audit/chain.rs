@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use crate::codec::{Format, naive_size};
+use crate::codec::naive_size;
 use crate::model::batch::{LeaseBatch, Row};
 use crate::model::hlc::HybridTimestamp;
 use crate::model::ids::{GroupId, NodeId};
@@ -150,7 +150,7 @@ fn same_lease(
 pub fn check_size_row(
     row: &SizeRow,
     batch: &LeaseBatch,
-    format: Format,
+    format: &str,
     stored_bytes: u64,
 ) -> Vec<Violation> {
     let mut found = Vec::new();
@@ -168,11 +168,11 @@ pub fn check_size_row(
             });
         }
     }
-    if row.format != format.name() {
+    if row.format != format {
         found.push(Violation::SizeRow {
             field: "format",
             said: row.format.clone(),
-            is: format.to_string(),
+            is: format.to_owned(),
         });
     }
     found
@@ -260,7 +260,7 @@ pub enum Violation {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codec::{encode, frame};
+    use crate::codec::{Format, encode, frame};
     use crate::model::ids::GroupKind;
     use crate::model::lease::Lease;
 
@@ -410,9 +410,9 @@ mod tests {
             stored_bytes: stored,
             naive_bytes: naive_size(&batch) as u64,
         };
-        assert_eq!(check_size_row(&right, &batch, format, stored), []);
+        assert_eq!(check_size_row(&right, &batch, format.name(), stored), []);
         let fields = |row: SizeRow| -> Vec<&str> {
-            let found = check_size_row(&row, &batch, format, stored);
+            let found = check_size_row(&row, &batch, format.name(), stored);
             let field = |violation: &Violation| match violation {
                 Violation::SizeRow { field, .. } => *field,
                 _ => "",

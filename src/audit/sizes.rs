@@ -84,8 +84,20 @@ pub struct Summary {
     pub longest_renewal_gap_ms: Option<u64>,
     /// Bytes of all stored records.
     pub stored_bytes: u64,
+    /// Batches stored in full.
+    pub snapshots: u64,
+    /// Bytes of their records.
+    pub snapshot_bytes: u64,
+    /// Batches stored as deltas.
+    pub deltas: u64,
+    /// Bytes of their records.
+    pub delta_bytes: u64,
+    /// Bytes beside the records: keys, size rows and beats.
+    pub bookkeeping_bytes: u64,
     /// Bytes that naive would have taken for them.
     pub naive_bytes: u64,
+    /// Bytes of a batch that prolonged leases, snapshot or delta, on average.
+    pub mean_renewal_bytes: Option<f64>,
     /// Bytes of a stored record, on average.
     pub mean_stored_bytes: Option<f64>,
     /// How many times as many bytes naive would have taken.
@@ -101,6 +113,7 @@ impl Summary {
     pub fn of<'a>(rows: impl IntoIterator<Item = &'a SizeRow>) -> Self {
         let mut summary = Self::default();
         let mut renewed = None;
+        let mut renewal_bytes: u64 = 0;
         // The first row begins the time that the rate is taken over: its bytes are not in it.
         let mut first = (0, 0);
         for row in rows {
@@ -112,7 +125,16 @@ impl Summary {
             summary.last_time = Some(row.time);
             summary.stored_bytes = summary.stored_bytes.saturating_add(row.stored_bytes);
             summary.naive_bytes = summary.naive_bytes.saturating_add(row.naive_bytes);
+            let (number, bytes) = if row.is_delta() {
+                (&mut summary.deltas, &mut summary.delta_bytes)
+            } else {
+                (&mut summary.snapshots, &mut summary.snapshot_bytes)
+            };
+            *number += 1;
+            *bytes = bytes.saturating_add(row.stored_bytes);
+            summary.bookkeeping_bytes += row.bookkeeping_bytes();
             if is_renewal(row) {
+                renewal_bytes = renewal_bytes.saturating_add(row.stored_bytes);
                 summary.renewals += 1;
                 let gap = renewed.map(|before| row.time.saturating_sub(before));
                 summary.longest_renewal_gap_ms = summary.longest_renewal_gap_ms.max(gap);
@@ -121,6 +143,7 @@ impl Summary {
         }
         let part = |a: u64, b: u64| (b > 0).then(|| a as f64 / b as f64);
         summary.mean_stored_bytes = part(summary.stored_bytes, summary.rows);
+        summary.mean_renewal_bytes = part(renewal_bytes, summary.renewals);
         summary.ratio = part(summary.naive_bytes, summary.stored_bytes);
         if let (Some(from), Some(to)) = (summary.first_time, summary.last_time) {
             let span = to.saturating_sub(from);

@@ -3,17 +3,24 @@
 //! Nothing is written. After damage the reading goes on with the next revision or key.
 
 mod rows;
+#[cfg(test)]
+mod tests;
 
 use std::time::Duration;
 
 use serde::Serialize;
 
-use crate::metastorage::contract::{Change, Entry, Metastorage, StoreError, WatchEvent};
+use crate::codec::delta::{Chain, Delta};
+use crate::metastorage::contract::{Change, Entry, Metastorage, Range, StoreError, WatchEvent};
+use crate::model::batch::LeaseBatch;
 use crate::model::hlc::HybridTimestamp;
 
 use super::chain::{Audit, check_size_row};
 use crate::placement::io::Revision;
-use crate::placement::record::{BATCH, BEAT, EPOCH, SIZES, SizeRow, batch_of, time_of};
+use crate::placement::record::{
+    self, BATCH, BEAT, DELTA, DELTAS, EPOCH, ReadError, RecordError, SIZES, SizeRow, batch_of,
+    delta_key, time_of,
+};
 
 /// Most findings that are listed; further ones are only counted.
 const LISTED: usize = 1_000;
@@ -30,6 +37,8 @@ pub struct Report {
     pub compacted: Revision,
     /// Batches read.
     pub batches: u64,
+    /// Those of them that were stored as deltas.
+    pub deltas: u64,
     /// Size rows read.
     pub size_rows: u64,
     /// Number of findings.
@@ -58,6 +67,7 @@ pub fn verify(store: &dyn Metastorage, max_skew: u64) -> Result<Report, StoreErr
     let mut verifier = Verifier {
         store,
         audit: Audit::new(max_skew),
+        chain: None,
         report: Report {
             revision: store.revision()?,
             compacted: store.compacted()?,
@@ -66,27 +76,41 @@ pub fn verify(store: &dyn Metastorage, max_skew: u64) -> Result<Report, StoreErr
     };
     let base = verifier.base()?;
     verifier.history()?;
+    verifier.present()?;
     verifier.size_rows(base)?;
     Ok(verifier.report)
+}
+
+/// A batch that could be read.
+struct Checked {
+    entry: Entry,
+    batch: LeaseBatch,
+    format: &'static str,
+}
+
+fn is_batch(key: &[u8]) -> bool {
+    key == BATCH || key.starts_with(DELTAS)
 }
 
 struct Verifier<'a> {
     store: &'a dyn Metastorage,
     audit: Audit,
+    /// The leases as of the last snapshot or delta, unless what led to them is damaged.
+    chain: Option<Chain>,
     report: Report,
 }
 
 impl Verifier<'_> {
-    /// The batch that was the newest when the history was last compacted, and the oldest beat
-    /// and epoch.
-    fn base(&mut self) -> Result<Option<Entry>, StoreError> {
+    /// The snapshot and deltas that were the newest when the history was last compacted, and the
+    /// oldest beat and epoch.
+    fn base(&mut self) -> Result<Vec<Checked>, StoreError> {
         let Report {
             revision,
             compacted,
             ..
         } = self.report;
         let first = (compacted < revision).then(|| compacted.saturating_add(1));
-        let mut base = None;
+        let mut base = Vec::new();
         for key in [EPOCH, BEAT, BATCH] {
             let entry = match self.store.get(key, first) {
                 Ok(entry) => entry.filter(|entry| entry.mod_revision <= compacted),
@@ -97,12 +121,29 @@ impl Verifier<'_> {
                 Err(error) => return Err(error),
             };
             let Some(entry) = entry else { continue };
-            self.check_entry(&entry, None);
-            if key == BATCH {
-                base = Some(entry);
+            base.extend(self.check_entry(&entry));
+        }
+        for entry in self.deltas(first)? {
+            if entry.mod_revision <= compacted {
+                base.extend(self.check_entry(&entry));
             }
         }
         Ok(base)
+    }
+
+    /// The deltas that are there at a revision.
+    fn deltas(&mut self, at: Option<Revision>) -> Result<Vec<Entry>, StoreError> {
+        let range = Range {
+            at,
+            ..Range::prefix(DELTAS)
+        };
+        match self.store.range(&range) {
+            Err(StoreError::Damaged(what)) => {
+                self.found(at, Some(DELTAS), what);
+                Ok(Vec::new())
+            }
+            read => read,
+        }
     }
 
     /// All revisions whose history is kept.
@@ -153,10 +194,17 @@ impl Verifier<'_> {
         let before = self.report.damaged;
         for key in [EPOCH, BEAT, BATCH] {
             match self.store.get(key, Some(revision)) {
-                Ok(Some(entry)) if entry.mod_revision == revision => self.check_entry(&entry, None),
+                Ok(Some(entry)) if entry.mod_revision == revision => {
+                    self.check_entry(&entry);
+                }
                 Ok(_) => {}
                 Err(StoreError::Damaged(what)) => self.found(Some(revision), Some(key), what),
                 Err(error) => return Err(error),
+            }
+        }
+        for entry in self.deltas(Some(revision))? {
+            if entry.mod_revision == revision {
+                self.check_entry(&entry);
             }
         }
         if self.report.damaged == before {
@@ -170,7 +218,7 @@ impl Verifier<'_> {
         let is_row = |change: &&Change| change.key.starts_with(SIZES) && change.entry.is_some();
         let row = event.changes.iter().find(is_row);
         let row = row.and_then(|change| change.entry.as_ref());
-        let mut batch = false;
+        let mut written = None;
         for change in &event.changes {
             let Some(entry) = &change.entry else { continue };
             if entry.mod_revision != revision {
@@ -181,63 +229,125 @@ impl Verifier<'_> {
                 self.found(Some(revision), Some(&change.key), what);
                 continue;
             }
-            batch |= *change.key == *BATCH;
-            self.check_entry(entry, row);
-        }
-        match row {
-            None if batch => {
-                let what = "the batch has no size row".to_owned();
-                self.found(Some(revision), Some(BATCH), what);
+            if is_batch(&change.key) {
+                written = Some((entry.key.clone(), self.check_entry(entry)));
+            } else {
+                self.check_entry(entry);
             }
-            Some(row) if !batch => {
+        }
+        match (row, written) {
+            (None, Some((key, _))) => {
+                let what = "the batch has no size row".to_owned();
+                self.found(Some(revision), Some(&key), what);
+            }
+            (Some(row), None) => {
                 let what = "the size row has no batch".to_owned();
                 self.found(Some(revision), Some(&row.key), what);
             }
+            (Some(row), Some((_, Some(checked)))) => self.check_pair(&checked, row),
             _ => {}
         }
     }
 
-    /// Checks a value by itself; a batch also against those before it and its size row.
-    fn check_entry(&mut self, entry: &Entry, row: Option<&Entry>) {
+    /// Checks a value by itself; a batch also against those before it. What is known of a batch
+    /// that could be read.
+    fn check_entry(&mut self, entry: &Entry) -> Option<Checked> {
         let key = &*entry.key;
         let revision = Some(entry.mod_revision);
         if key == BEAT || key == EPOCH {
             if let Err(error) = time_of(entry) {
                 self.found(revision, Some(key), error.to_string());
             }
-        } else if key == BATCH {
-            self.report.batches += 1;
-            match batch_of(entry) {
-                Ok(decoded) => {
-                    for violation in self.audit.next(&decoded.batch) {
-                        self.found(revision, Some(key), violation.to_string());
-                    }
-                }
-                Err(error) => self.found(revision, Some(key), error.to_string()),
-            }
-            if let Some(row) = row {
-                self.check_pair(entry, row);
-            }
+            return None;
         }
+        if !is_batch(key) {
+            return None;
+        }
+        self.report.batches += 1;
+        let read = if key == BATCH {
+            self.snapshot(entry)
+        } else {
+            self.report.deltas += 1;
+            self.delta(entry)
+        };
+        let checked = match read {
+            Ok(checked) => checked?,
+            Err(error) => {
+                // Up to the next snapshot nobody can tell what the leases were.
+                self.chain = None;
+                self.found(revision, Some(key), error.to_string());
+                return None;
+            }
+        };
+        for violation in self.audit.next(&checked.batch) {
+            self.found(revision, Some(key), violation.to_string());
+        }
+        Some(checked)
     }
 
-    fn check_pair(&mut self, entry: &Entry, row: &Entry) {
-        // Either that can't be read is reported where it is read.
-        let (Ok(decoded), Ok(size)) = (batch_of(entry), SizeRow::from_entry(row)) else {
+    fn snapshot(&mut self, entry: &Entry) -> Result<Option<Checked>, RecordError> {
+        let decoded = batch_of(entry)?;
+        let batch = decoded.batch.clone();
+        self.chain = Some(Chain::new(entry.mod_revision, batch));
+        Ok(Some(Checked {
+            entry: entry.clone(),
+            batch: decoded.batch,
+            format: decoded.format.name(),
+        }))
+    }
+
+    /// `None` where what the delta is based on could not be read: then only its bytes are checked.
+    fn delta(&mut self, entry: &Entry) -> Result<Option<Checked>, RecordError> {
+        let revision = entry.mod_revision;
+        let damaged = |source| RecordError::Delta { revision, source };
+        let Some(chain) = &self.chain else {
+            Delta::read(&entry.value).map_err(damaged)?;
+            return Ok(None);
+        };
+        let step = chain.step() + 1;
+        if entry.key != delta_key(step) {
+            let base = chain.base();
+            return Err(RecordError::MissingDelta { base, step });
+        }
+        let (chain, _) = chain.apply(&entry.value).map_err(damaged)?;
+        let batch = chain.batch().clone();
+        self.chain = Some(chain);
+        Ok(Some(Checked {
+            entry: entry.clone(),
+            batch,
+            format: DELTA,
+        }))
+    }
+
+    fn check_pair(&mut self, checked: &Checked, row: &Entry) {
+        // A row that can't be read is reported where it is read.
+        let Ok(size) = SizeRow::from_entry(row) else {
             return;
         };
-        let stored = entry.value.len() as u64;
-        for violation in check_size_row(&size, &decoded.batch, decoded.format, stored) {
+        let stored = checked.entry.value.len() as u64;
+        for violation in check_size_row(&size, &checked.batch, checked.format, stored) {
             self.found(
-                Some(entry.mod_revision),
+                Some(checked.entry.mod_revision),
                 Some(&row.key),
                 violation.to_string(),
             );
         }
     }
 
-    /// All size rows, those without history as well; `base` is a batch that one of them is about.
-    fn size_rows(&mut self, mut base: Option<Entry>) -> Result<(), StoreError> {
+    /// What a reader finds now.
+    fn present(&mut self) -> Result<(), StoreError> {
+        match record::read(self.store, None) {
+            Ok(_) => {}
+            Err(ReadError::Store(StoreError::Damaged(what))) => self.found(None, None, what),
+            Err(ReadError::Store(error)) => return Err(error),
+            Err(error) => self.found(None, None, error.to_string()),
+        }
+        Ok(())
+    }
+
+    /// All size rows, those without history as well; `base` are batches that some of them are
+    /// about.
+    fn size_rows(&mut self, mut base: Vec<Checked>) -> Result<(), StoreError> {
         let mut start = SIZES.to_vec();
         let mut last = 0;
         let mut oldest = None;
@@ -248,8 +358,9 @@ impl Verifier<'_> {
                 oldest = oldest.or(Some(entry.mod_revision));
                 self.check_row(entry, last);
                 last = entry.mod_revision;
-                let same = |base: &mut Entry| base.mod_revision == last;
-                if let Some(base) = base.take_if(same) {
+                let same = |base: &Checked| base.entry.mod_revision == last;
+                if let Some(position) = base.iter().position(same) {
+                    let base = base.remove(position);
                     self.check_pair(&base, entry);
                 }
             }
@@ -262,11 +373,11 @@ impl Verifier<'_> {
             }
         }
         // Old rows are pruned: only one in the midst of others, or alone, is surely missing.
-        if let Some(base) = base
-            && oldest.is_none_or(|oldest| oldest < base.mod_revision)
-        {
-            let what = "the batch has no size row".to_owned();
-            self.found(Some(base.mod_revision), Some(BATCH), what);
+        for Checked { entry, .. } in base {
+            if oldest.is_none_or(|oldest| oldest < entry.mod_revision) {
+                let what = "the batch has no size row".to_owned();
+                self.found(Some(entry.mod_revision), Some(&entry.key), what);
+            }
         }
         Ok(())
     }
@@ -311,149 +422,5 @@ impl Verifier<'_> {
                 what,
             });
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::rows::key_at;
-    use super::*;
-    use crate::codec::{Format, encode, frame, naive_size};
-    use crate::metastorage::contract::{Op, Transaction};
-    use crate::metastorage::memory::MemoryStore;
-    use crate::model::batch::LeaseBatch;
-
-    const FORMAT: Format = Format::CompactV2;
-
-    fn record() -> Vec<u8> {
-        let batch = LeaseBatch::default();
-        frame::wrap(FORMAT, &encode(FORMAT, &batch).unwrap()).unwrap()
-    }
-
-    fn row(time: u64) -> SizeRow {
-        SizeRow {
-            revision: 0,
-            time,
-            cause: "renewal".to_owned(),
-            leases: 0,
-            changed: 0,
-            format: FORMAT.to_string(),
-            stored_bytes: record().len() as u64,
-            naive_bytes: naive_size(&LeaseBatch::default()) as u64,
-        }
-    }
-
-    fn row_put(row: &SizeRow) -> Op {
-        let key = key_at(row.time << 16);
-        Op::Put(key.into(), serde_json::to_vec(row).unwrap().into())
-    }
-
-    fn store(store: &MemoryStore, then: Vec<Op>) {
-        let transaction = Transaction {
-            then,
-            ..Transaction::default()
-        };
-        store.invoke(transaction).unwrap();
-    }
-
-    fn batch_put(record: &[u8]) -> Op {
-        Op::Put(BATCH.into(), record.into())
-    }
-
-    /// Ten batches with their rows.
-    fn ten() -> MemoryStore {
-        let ten = MemoryStore::new();
-        for time in 1..=10 {
-            store(&ten, vec![batch_put(&record()), row_put(&row(time))]);
-        }
-        ten
-    }
-
-    fn findings(store: &MemoryStore) -> Vec<(Option<Revision>, String, String)> {
-        let report = verify(store, 500).unwrap();
-        assert_eq!(report.damaged, report.damage.len() as u64);
-        let finding =
-            |damage: Damage| (damage.revision, damage.key.unwrap_or_default(), damage.what);
-        report.damage.into_iter().map(finding).collect()
-    }
-
-    #[test]
-    fn nothing_is_wrong_with_a_good_store() {
-        assert_eq!(findings(&MemoryStore::new()), []);
-        let good = ten();
-        assert_eq!(findings(&good), []);
-        good.compact(7).unwrap();
-        let report = verify(&good, 500).unwrap();
-        assert_eq!(
-            (report.batches, report.size_rows, report.damaged),
-            (3, 10, 0)
-        );
-        good.compact(10).unwrap();
-        let report = verify(&good, 500).unwrap();
-        assert_eq!(
-            (report.batches, report.size_rows, report.damaged),
-            (1, 10, 0)
-        );
-    }
-
-    #[test]
-    fn a_damaged_record_is_found_and_what_follows_is_read() {
-        let bad = ten();
-        let mut damaged = record();
-        *damaged.last_mut().unwrap() ^= 1;
-        store(&bad, vec![batch_put(&damaged), row_put(&row(11))]);
-        store(&bad, vec![batch_put(&record())]);
-        let [damage, rowless] = &findings(&bad)[..] else {
-            panic!("{:?}", findings(&bad));
-        };
-        assert_eq!((damage.0, &*damage.1), (Some(11), "lease/batch"));
-        assert!(damage.2.contains("checksum"), "{}", damage.2);
-        assert_eq!(rowless.0, Some(12));
-        assert_eq!(rowless.2, "the batch has no size row");
-    }
-
-    #[test]
-    fn rows_that_do_not_fit_are_found() {
-        let bad = ten();
-        let lies = SizeRow {
-            leases: 3,
-            ..row(11)
-        };
-        store(&bad, vec![batch_put(&record()), row_put(&lies)]);
-        store(&bad, vec![row_put(&row(12))]);
-        store(&bad, vec![Op::Put(key_at(13 << 16).into(), (*b"{").into())]);
-        let whats: Vec<_> = findings(&bad)
-            .into_iter()
-            .map(|(at, _, what)| (at, what))
-            .collect();
-        assert_eq!(
-            whats[..3],
-            [
-                (
-                    Some(11),
-                    "the size row says leases = 3, but it is 0".to_owned()
-                ),
-                (Some(12), "the size row has no batch".to_owned()),
-                (Some(13), "the size row has no batch".to_owned()),
-            ]
-        );
-        assert!(
-            whats[3].1.starts_with("size row of revision 13:"),
-            "{whats:?}"
-        );
-        // An older row, written late.
-        store(&bad, vec![batch_put(&record()), row_put(&row(0))]);
-        let late = "the size row is later than that of revision 14".to_owned();
-        assert!(findings(&bad).iter().any(|(_, _, what)| *what == late));
-    }
-
-    #[test]
-    fn the_batch_before_the_history_has_a_row_too() {
-        let bad = ten();
-        store(&bad, vec![batch_put(&record())]);
-        bad.compact(11).unwrap();
-        let whats = findings(&bad);
-        assert_eq!(whats[0].0, Some(11));
-        assert_eq!(whats[0].2, "the batch has no size row");
     }
 }

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use tokio::net::TcpListener;
 use tokio::runtime::Runtime;
 use tokio::sync::oneshot;
 use tracing::info;
 
-use crate::cluster::scenario::Scenario;
+use crate::cluster::scenario::{Layout, Scenario};
 use crate::codec::Format;
 use crate::daemon::DaemonError;
 use crate::daemon::boot::{self, Given, OpenStore, StoreKind};
@@ -51,10 +52,18 @@ pub(super) struct Run {
     /// Replicas of each partition [default: the scenario's, or 3; not more than nodes]
     #[arg(long, value_name = "N")]
     replicas: Option<u32>,
-    /// Format of new batches: naive, compact-v1-tables-only, compact-v1 or compact-v2 [default:
-    /// the scenario's, or compact-v2]
+    /// Format of new batches: naive, compact-v1-tables-only, compact-v1, compact-v2 or columnar
+    /// [default: the scenario's, or columnar]
     #[arg(long, value_name = "FORMAT")]
     format: Option<Format>,
+    /// Whether each batch is stored in full, or what has changed since the last snapshot: full or
+    /// delta [default: the scenario's, or delta]
+    #[arg(long, value_name = "LAYOUT", value_parser = layout_parser())]
+    layout: Option<Layout>,
+    /// In the layout delta: of so many batches one is stored in full [default: the scenario's, or
+    /// 64]
+    #[arg(long, value_name = "K")]
+    snapshot_every: Option<u32>,
     /// Data directory
     #[arg(long, value_name = "DIR", default_value = "leasehold-data")]
     data: PathBuf,
@@ -79,6 +88,14 @@ pub(super) struct Run {
     /// What to log, as in RUST_LOG: error, warn, info, debug or a filter
     #[arg(long, value_name = "FILTER")]
     log: Option<String>,
+}
+
+/// Parses the name of a layout on the command line.
+fn layout_parser() -> impl TypedValueParser<Value = Layout> {
+    PossibleValuesParser::new(Layout::ALL.map(Layout::name)).map(|name| {
+        let named = |layout: &Layout| layout.name() == name;
+        Layout::ALL.into_iter().find(named).unwrap_or(Layout::Full)
+    })
 }
 
 /// Where batches are stored.
@@ -126,6 +143,8 @@ impl Run {
             },
             data: (self.store == Store::Sled).then(|| self.data.display().to_string()),
             format: settings.store.format.name().to_owned(),
+            layout: settings.store.layout.name().to_owned(),
+            snapshot_every: settings.store.batches_per_snapshot().into(),
             speed: self.speed.to_string(),
             seed: settings.seed,
             ..Status::default()
@@ -134,10 +153,11 @@ impl Run {
             live::say("going on where the cluster in this data directory stopped");
         }
         live::say(&format!(
-            "{} leases on {} nodes, {}; listening on {url}",
+            "{} leases on {} nodes, {}, layout {}; listening on {url}",
             booted.cluster.catalog().group_count(),
             settings.cluster.nodes,
             settings.store.format,
+            settings.store.layout.name(),
         ));
         info!(
             seed = settings.seed,
@@ -186,6 +206,17 @@ impl Run {
             shape.replicas = shape.replicas.min(shape.nodes);
         }
         scenario.store.format = self.format.unwrap_or(scenario.store.format);
+        scenario.store.layout = self.layout.unwrap_or(scenario.store.layout);
+        if let Some(every) = self.snapshot_every {
+            if scenario.store.layout == Layout::Full {
+                return Err(Failure::Usage(
+                    "--snapshot-every has no meaning with --layout full, where each batch is \
+                     stored in full"
+                        .to_owned(),
+                ));
+            }
+            scenario.store.snapshot_every = every;
+        }
         scenario.store.retain = self.retain.unwrap_or(scenario.store.retain);
         scenario.seed = self.seed.unwrap_or(scenario.seed);
         (scenario.validate()).map_err(|error| Failure::Usage(error.to_string()))?;

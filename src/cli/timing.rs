@@ -5,8 +5,6 @@ use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
 
-/// How long all of a measurement may take, unless one round takes longer.
-const BUDGET: Duration = Duration::from_secs(3);
 /// Most and fewest rounds.
 const ROUNDS: std::ops::RangeInclusive<u64> = 3..=101;
 /// Short work is repeated until a sample takes about this long: what ran before it has left the
@@ -17,8 +15,8 @@ const SAMPLE: Duration = Duration::from_millis(1);
 pub(super) type Work<'a> = Box<dyn Fn() + 'a>;
 
 /// Median time of each work in seconds. They take turns, so that a slow moment of the machine
-/// meets all of them.
-pub(super) fn medians(works: &[Work<'_>]) -> Vec<f64> {
+/// meets all of them. `budget` is how long it may take, unless the fewest rounds take longer.
+pub(super) fn medians(works: &[Work<'_>], budget: Duration) -> Vec<f64> {
     // One round to warm up and to see how often to repeat.
     let repeats: Vec<u32> = (works.iter())
         .map(|work| {
@@ -34,7 +32,7 @@ pub(super) fn medians(works: &[Work<'_>]) -> Vec<f64> {
             samples.push(time(work, *repeat));
         }
         progress.set_position(round);
-        if round >= *ROUNDS.start() && begin.elapsed() >= BUDGET {
+        if round >= *ROUNDS.start() && begin.elapsed() >= budget {
             break;
         }
     }

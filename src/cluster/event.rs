@@ -76,7 +76,8 @@ impl Event {
                 words(&[3, call.driver as u64, call.generation, call.id]);
                 if let StoreRequest::Write(write) = &call.request {
                     let common = write.batch.common_expiration().composite();
-                    hash.word(write.expected);
+                    hash.word(write.chain.base());
+                    hash.word(write.chain.step());
                     hash.word(common);
                     hash.word(write.batch.len() as u64);
                     hash.word(u64::from(write.cause.changed()));
@@ -126,6 +127,7 @@ fn digest_driver_input(input: &placement::io::Input, hash: &mut TraceHash) {
         Input::Reply(id, reply) => {
             let (kind, revision) = match reply {
                 StoreReply::Won(revision) => (1, *revision),
+                StoreReply::Written { revision, .. } => (8, *revision),
                 StoreReply::Lost(stored) => (2, stored.revision),
                 StoreReply::Read(stored) => (3, stored.revision),
                 StoreReply::Unknown(_) => (4, 0),

@@ -96,6 +96,10 @@ pub struct StoreSettings {
     /// Format of new batches.
     #[serde(deserialize_with = "format")]
     pub format: Format,
+    /// Whether each batch is stored in full.
+    pub layout: Layout,
+    /// In the layout `delta`: of so many batches one is stored in full.
+    pub snapshot_every: u32,
     /// How long superseded batches are kept, in cluster time.
     #[serde(deserialize_with = "duration")]
     pub retain: Duration,
@@ -108,8 +112,43 @@ impl Default for StoreSettings {
     fn default() -> Self {
         Self {
             format: Format::CompactV2,
+            layout: Layout::Full,
+            snapshot_every: 64,
             retain: Duration::from_secs(10 * 60),
             retain_sizes: Duration::from_secs(30 * 24 * 60 * 60),
+        }
+    }
+}
+
+impl StoreSettings {
+    /// Of how many batches one is stored in full: 1 if all are.
+    pub fn batches_per_snapshot(&self) -> u32 {
+        match self.layout {
+            Layout::Full => 1,
+            Layout::Delta => self.snapshot_every,
+        }
+    }
+}
+
+/// How batches follow each other in the store.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Layout {
+    /// Each is stored in full.
+    Full,
+    /// Now and then one is stored in full, between them what has changed.
+    Delta,
+}
+
+impl Layout {
+    /// All layouts.
+    pub const ALL: [Self; 2] = [Self::Full, Self::Delta];
+
+    /// Its name in settings and reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Full => "full",
+            Self::Delta => "delta",
         }
     }
 }
@@ -289,10 +328,17 @@ impl Scenario {
                  replica of a partition"
             ));
         }
+        let snapshot_every = self.store.snapshot_every;
+        if !(2..=MAX_SNAPSHOT_EVERY).contains(&snapshot_every) {
+            return refuse(format!(
+                "snapshot_every = {snapshot_every} is outside 2..={MAX_SNAPSHOT_EVERY}: to store \
+                 every batch in full, choose the layout `full`"
+            ));
+        }
         let format = self.store.format;
         if zones > 0 && matches!(format, Format::Naive | Format::CompactV1TablesOnly) {
             return refuse(format!(
-                "zones = {zones}, but {format} carries tables only: use compact-v1 or compact-v2"
+                "zones = {zones}, but {format} carries tables only: use columnar or compact-v2"
             ));
         }
         let Network {
@@ -337,6 +383,9 @@ impl Scenario {
 
 /// The largest number of groups: what the readers of batches allow.
 pub const MAX_GROUPS: u64 = 16 * 1024 * 1024;
+
+/// Most batches from one snapshot to the next: the transaction of a snapshot takes them away.
+const MAX_SNAPSHOT_EVERY: u32 = 1_024;
 
 /// Largest delay of a message or of the store, microseconds.
 const MAX_DELAY_US: u64 = 15_000_000;

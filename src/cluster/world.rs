@@ -366,7 +366,8 @@ impl Cluster {
             batches_ms: store.retain.as_millis() as u64,
             sizes_ms: store.retain_sizes.as_millis() as u64,
         };
-        let mut driver = PlacementDriver::new(self.scenario.timings, retain);
+        let mut driver =
+            PlacementDriver::new(self.scenario.timings, retain, store.batches_per_snapshot());
         driver.assign(assignments);
         let slot = &mut self.drivers[index];
         slot.up = Some(driver);

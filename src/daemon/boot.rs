@@ -13,7 +13,8 @@ use crate::metastorage::sled::{SledOptions, SledStore};
 use crate::model::batch::LeaseBatch;
 use crate::model::diff::{LeaseUpdate, diff};
 use crate::model::hlc::HybridTimestamp;
-use crate::placement::record::{BATCH, BEAT, batch_of, time_of};
+use crate::placement::feed::Seen;
+use crate::placement::record::{self, BEAT, State, time_of};
 
 use super::DaemonError;
 use super::identity::Identity;
@@ -104,10 +105,10 @@ pub struct Booted {
     pub cluster: Cluster,
     /// What its data directory belongs to.
     pub identity: Identity,
-    /// The stored leases.
+    /// What is stored.
+    pub state: Option<State>,
+    /// The same as news.
     pub update: Option<Arc<LeaseUpdate>>,
-    /// Bytes of their stored record.
-    pub stored_bytes: u64,
     /// Whether it goes on from stored data.
     pub resumed: bool,
 }
@@ -123,22 +124,23 @@ pub fn boot(
         adopt(&mut scenario, given, identity)?;
     }
     scenario.validate()?;
-    let (update, stored_bytes) = match stored_update(store)? {
-        Some((update, bytes)) => (Some(update), bytes),
-        None => (None, 0),
-    };
-    let begin = match last_time(store)? {
+    let state = record::read(store, None)?;
+    let time = last_time(store)?;
+    let update = (state.as_ref()).map(|state| Arc::new(news(state, time)));
+    let begin = match time {
         Some(time) => time.physical() * MILLI + MILLI,
         None => wall_clock(),
     };
     let ids = stored.as_ref().map(Identity::ids).unwrap_or_default();
     let mut cluster = Cluster::new(scenario, begin, &ids);
     if let Some(update) = &update {
-        let seen = crate::placement::feed::Seen {
+        let seen = Seen {
             revision: update.revision,
             epoch: false,
             beat: None,
             update: Some(update.clone()),
+            snapshot: false,
+            read_again: None,
         };
         cluster.observed(begin, &seen);
     }
@@ -154,8 +156,8 @@ pub fn boot(
     Ok(Booted {
         cluster,
         identity,
+        state,
         update,
-        stored_bytes,
         resumed,
     })
 }
@@ -189,21 +191,16 @@ fn adopt(scenario: &mut Scenario, given: Given, stored: &Identity) -> Result<(),
     Ok(())
 }
 
-/// The stored leases and the bytes of their record.
-fn stored_update(store: &dyn Metastorage) -> Result<Option<(Arc<LeaseUpdate>, u64)>, DaemonError> {
-    let Some(entry) = store.get(BATCH, None)? else {
-        return Ok(None);
-    };
-    let batch = batch_of(&entry)?.batch;
-    let time = last_time(store)?.unwrap_or(HybridTimestamp::MIN);
-    let update = LeaseUpdate {
-        revision: entry.mod_revision,
+/// What is stored, as if all of it had just begun.
+fn news(state: &State, time: Option<HybridTimestamp>) -> LeaseUpdate {
+    let batch = state.chain.batch();
+    LeaseUpdate {
+        revision: state.revision,
         previous: 0,
-        time,
-        changes: diff(&LeaseBatch::default(), &batch).into(),
-        batch,
-    };
-    Ok(Some((Arc::new(update), entry.value.len() as u64)))
+        time: time.unwrap_or(HybridTimestamp::MIN),
+        changes: diff(&LeaseBatch::default(), batch).into(),
+        batch: batch.clone(),
+    }
 }
 
 /// The last stored time of the cluster.

@@ -18,13 +18,13 @@ use crate::metastorage::contract::{StoreError, Watch};
 use crate::model::diff::LeaseUpdate;
 use crate::placement::feed::Feed;
 use crate::placement::io::{self, StoreReply, StoreRequest};
-use crate::placement::record::{self, PREFIX, SizeRow};
+use crate::placement::record::{self, Encoded, PREFIX, SizeRow};
 
 use super::DaemonError;
 use super::boot::{Booted, OpenStore};
 use super::pace::{Pacer, Speed};
 use super::tally::Tally;
-use super::view::{LiveEvent, View};
+use super::view::{LiveEvent, Settled, View};
 
 /// What the crank can be told.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,6 +54,9 @@ pub struct Crank {
     until: Option<Micros>,
     view: Arc<View>,
     tally: Tally,
+    /// When this process began to turn it.
+    began: Instant,
+    settled: Option<Settled>,
     latest: Option<Arc<LeaseUpdate>>,
     shown: Option<Instant>,
     reported: (Micros, Option<Instant>),
@@ -84,10 +87,12 @@ impl Crank {
         if let Some(update) = &booted.update {
             tally.begin(&view, update);
             view.update_status(|status| {
-                status.stored_bytes = booted.stored_bytes;
                 status.naive_bytes = naive_size(&update.batch) as u64;
             });
-            feed = Feed::starting_from(update.revision, update.batch.clone());
+        }
+        if let Some(state) = &booted.state {
+            feed = Feed::starting_from(state);
+            view.update_status(|status| status.stored_bytes = state.record_bytes);
         }
         let begin = booted.cluster.now();
         let limit = |time: Duration| {
@@ -106,6 +111,8 @@ impl Crank {
             speed,
             view,
             tally,
+            began: now(),
+            settled: None,
             shown: None,
             lagging: false,
             trouble: None,
@@ -189,7 +196,7 @@ impl Crank {
             let began = now();
             encoded = record::encode(batch, format).ok();
             let encode_time = began.elapsed();
-            let stored_bytes = encoded.as_ref().map_or(0, Vec::len) as u64;
+            let stored_bytes = encoded.as_ref().map_or(0, Encoded::bytes);
             write = Some((SizeRow::of(batch, format, stored_bytes), encode_time));
         }
         let began = now();
@@ -210,11 +217,15 @@ impl Crank {
             self.refused = Some(call);
             return Ok(());
         }
-        if let (Some((mut row, encode_time)), StoreReply::Won(revision)) = (write, &reply) {
+        if let (Some((mut row, encode_time)), StoreReply::Written { revision, .. }) =
+            (write, &reply)
+        {
             row.revision = *revision;
+            self.tally.record(&row, encode_time + store_time);
             debug!(
                 revision,
                 cause = row.cause,
+                format = row.format,
                 changed = row.changed,
                 stored_bytes = row.stored_bytes,
                 encode_us = encode_time.as_micros(),
@@ -238,6 +249,20 @@ impl Crank {
         let done = self.booted.cluster.now() + took;
         self.booted.cluster.complete(done, id, reply);
         self.watch(done)
+    }
+
+    /// The moment from which on every group has had its lease.
+    fn note_settled(&mut self) {
+        if self.settled.is_none() {
+            let groups = self.booted.cluster.catalog().group_count();
+            if self.tally.accepted() == groups {
+                self.settled = Some(Settled {
+                    elapsed_ms: (self.booted.cluster.now() - self.booted.cluster.begin()) / MILLI,
+                    real_us: self.began.elapsed().as_micros() as u64,
+                    snapshot_us: self.tally.snapshot_us(),
+                });
+            }
+        }
     }
 
     /// Stores the nodes' ids, now or when the store takes writes again. Until then a process that
@@ -275,15 +300,22 @@ impl Crank {
     fn watch(&mut self, at: Micros) -> Result<(), DaemonError> {
         while let Some(event) = self.watch.next(Duration::ZERO)? {
             let began = now();
-            let seen = self.feed.take(&event)?;
+            let seen = self.feed.follow(&*self.store.store, &event)?;
             let decode_time = began.elapsed();
+            if let Some(reason) = &seen.read_again {
+                warn!("{reason}: the leases were read again from the store");
+            }
             self.booted.cluster.observed(at, &seen);
             if let Some(update) = seen.update {
                 self.tally.stored(&self.view, &update);
+                if seen.snapshot {
+                    self.tally.snapshot_took(decode_time);
+                }
                 self.latest = Some(update);
                 self.view.update_status(|status| {
                     status.decode_us = decode_time.as_micros() as u64;
                 });
+                self.note_settled();
             }
         }
         Ok(())
@@ -328,6 +360,11 @@ impl Crank {
         let latest = self.latest.as_deref();
         self.view
             .update_status(|status| tally.show(status, cluster, latest));
+        let (settled, real_us) = (self.settled, self.began.elapsed().as_micros() as u64);
+        self.view.update_status(|status| {
+            status.real_us = real_us;
+            status.settled = settled;
+        });
     }
 
     fn report(&mut self) {

@@ -19,7 +19,16 @@ use thiserror::Error;
 
 use crate::cluster::scenario::ScenarioError;
 use crate::metastorage::contract::StoreError;
-use crate::placement::record::RecordError;
+use crate::placement::record::{ReadError, RecordError};
+
+impl From<ReadError> for DaemonError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Store(error) => Self::Store(error),
+            ReadError::Record(error) => Self::Record(error),
+        }
+    }
+}
 
 /// Why the daemon can't begin or go on.
 #[derive(Debug, Error)]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::cluster::event::Notice;
 use crate::cluster::heap::MILLI;
@@ -10,6 +11,7 @@ use crate::model::diff::LeaseUpdate;
 use crate::model::ids::NodeId;
 use crate::placement;
 use crate::placement::activity::Role;
+use crate::placement::record::SizeRow;
 use crate::placement::tracker::{TrackerEvent, events};
 
 use super::view::{LiveEvent, NodeStatus, Status, View};
@@ -24,6 +26,10 @@ pub struct Tally {
     renewals: u64,
     batches: u64,
     writes_lost: u64,
+    snapshots: u64,
+    snapshot_bytes: u64,
+    delta_bytes: u64,
+    snapshot_time: Duration,
 }
 
 impl Tally {
@@ -54,6 +60,32 @@ impl Tally {
                 },
             });
         }
+    }
+
+    /// A record was stored: what it took, and how long to encode and store it.
+    pub fn record(&mut self, row: &SizeRow, took: Duration) {
+        if row.is_delta() {
+            self.delta_bytes += row.stored_bytes;
+        } else {
+            self.snapshots += 1;
+            self.snapshot_bytes += row.stored_bytes;
+            self.snapshot_took(took);
+        }
+    }
+
+    /// Something was done for a snapshot.
+    pub fn snapshot_took(&mut self, time: Duration) {
+        self.snapshot_time += time;
+    }
+
+    /// Leases that are accepted now.
+    pub fn accepted(&self) -> u64 {
+        self.accepted
+    }
+
+    /// Time spent on snapshots, microseconds.
+    pub fn snapshot_us(&self) -> u64 {
+        self.snapshot_time.as_micros() as u64
     }
 
     fn count(&mut self, update: &LeaseUpdate) {
@@ -113,6 +145,10 @@ impl Tally {
         status.renewals = self.renewals;
         status.batches = self.batches;
         status.writes_lost = self.writes_lost;
+        status.snapshots = self.snapshots;
+        status.snapshot_bytes = self.snapshot_bytes;
+        status.delta_bytes = self.delta_bytes;
+        status.snapshot_us = self.snapshot_us();
         let held = |id: NodeId| self.held.get(&id).copied().unwrap_or(0);
         status.nodes = (cluster.nodes().iter())
             .map(|node| NodeStatus {

@@ -26,8 +26,12 @@ pub struct Status {
     pub store: String,
     /// Its directory, if it has one.
     pub data: Option<String>,
-    /// Format of new batches.
+    /// Format of new batches; where the layout is `delta`, of the snapshots.
     pub format: String,
+    /// Layout of the store: `full` or `delta`.
+    pub layout: String,
+    /// Of so many batches one is stored in full.
+    pub snapshot_every: u64,
     /// Pace of cluster time: `1`, `N` or `max`.
     pub speed: String,
     /// The seed.
@@ -56,6 +60,19 @@ pub struct Status {
     pub renewals: u64,
     /// Batches stored since this process began.
     pub batches: u64,
+    /// Those of them that were stored in full.
+    pub snapshots: u64,
+    /// Bytes of the records of these, since this process began.
+    pub snapshot_bytes: u64,
+    /// Bytes of the records of deltas, since this process began.
+    pub delta_bytes: u64,
+    /// Real time that snapshots took since this process began, microseconds: encoding, storing,
+    /// decoding, comparing.
+    pub snapshot_us: u64,
+    /// Real time since this process began to turn the cluster, microseconds.
+    pub real_us: u64,
+    /// When every group had a lease for the first time.
+    pub settled: Option<Settled>,
     /// Writes that lost, or whose outcome was unknown, since this process began.
     pub writes_lost: u64,
     /// Bytes of the stored record of the last batch.
@@ -72,6 +89,17 @@ pub struct Status {
     pub nodes: Vec<NodeStatus>,
     /// What each driver is: `active`, `standby`, `starting`, `down` or `halted`.
     pub drivers: Vec<String>,
+}
+
+/// How far things were when every group had a lease for the first time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Settled {
+    /// Cluster time since this process began, milliseconds.
+    pub elapsed_ms: u64,
+    /// Real time since then, microseconds.
+    pub real_us: u64,
+    /// Real time of it that snapshots took, microseconds.
+    pub snapshot_us: u64,
 }
 
 /// How a node is doing.

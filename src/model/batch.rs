@@ -15,6 +15,8 @@ use super::hlc::HybridTimestamp;
 use super::ids::{GroupId, Incarnation, NodeName};
 use super::lease::Lease;
 
+mod sharing;
+
 /// One lease of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
@@ -165,6 +167,20 @@ pub struct LeaseDraft {
     pub prolongable: bool,
     /// Who should get the next lease of the group.
     pub candidate: Option<NodeName>,
+}
+
+impl LeaseDraft {
+    /// A lease as it is, with its expiration made its own.
+    pub fn of(lease: &Lease) -> Self {
+        Self {
+            holder: lease.holder(),
+            start: lease.start,
+            expiration: Some(lease.expiration),
+            accepted: lease.accepted,
+            prolongable: lease.prolongable,
+            candidate: lease.proposed_candidate.clone(),
+        }
+    }
 }
 
 /// Leases sorted by group, with a dictionary of nodes and a common expiration.

@@ -3,7 +3,8 @@
 //! Clock values ([`hlc`]), names ([`ids`]), leases one by one ([`lease`]) and all of a cluster
 //! ([`batch`], over a [`dictionary`] of nodes), the nodes that are up and where replicas are
 //! ([`topology`]), what driver and nodes say to each other
-//! ([`message`]), the protocol's settings ([`timings`]), and reproducible batches to measure with ([`workload`]).
+//! ([`message`]), the protocol's settings ([`timings`]), and reproducible batches to measure with
+//! ([`workload`]), which go on ([`renewals`]).
 
 pub mod batch;
 pub mod dictionary;
@@ -14,6 +15,7 @@ pub mod hlc;
 pub mod ids;
 pub mod lease;
 pub mod message;
+pub mod renewals;
 pub mod timings;
 pub mod topology;
 pub mod workload;

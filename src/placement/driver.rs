@@ -37,13 +37,16 @@ pub struct PlacementDriver {
     pub(super) failures: u32,
     pub(super) retry_at: u64,
     pub(super) retention: Retention,
+    /// Every so many batches one is stored in full.
+    pub(super) snapshot_every: u32,
     pub(super) without_candidate: usize,
     pub(super) last_request: RequestId,
 }
 
 impl PlacementDriver {
-    /// A driver that knows of no node and no group yet. `timings` are valid.
-    pub fn new(timings: Timings, retain: Retain) -> Self {
+    /// A driver that knows of no node and no group yet. `timings` are valid. Of every
+    /// `snapshot_every` batches one is stored in full, the others as deltas; with 1, all are.
+    pub fn new(timings: Timings, retain: Retain, snapshot_every: u32) -> Self {
         Self {
             timings,
             retain,
@@ -59,6 +62,7 @@ impl PlacementDriver {
             failures: 0,
             retry_at: 0,
             retention: Retention::new(retain),
+            snapshot_every,
             without_candidate: 0,
             last_request: 0,
         }
@@ -206,7 +210,8 @@ impl PlacementDriver {
                     self.take_over_if_due(now, out);
                 }
             },
-            StoreReply::Unknown(_)
+            StoreReply::Written { .. }
+            | StoreReply::Unknown(_)
             | StoreReply::Unavailable(_)
             | StoreReply::Unencodable(_)
             | StoreReply::Unreadable(_) => self.activity.ask_again(now.monotonic),

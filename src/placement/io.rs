@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::codec::delta::Chain;
 use crate::model::batch::LeaseBatch;
 use crate::model::hlc::HybridTimestamp;
 use crate::model::ids::{GroupId, NodeId};
@@ -99,16 +100,31 @@ pub enum StoreRequest {
 pub struct BatchWrite {
     /// Revision at which this driver took the epoch; must be unchanged.
     pub epoch: Revision,
-    /// Revision of the batch it derives from (0: none); must be unchanged.
-    pub expected: Revision,
+    /// What it derives from; nothing may have been stored since.
+    pub chain: Chain,
     /// The new batch.
     pub batch: LeaseBatch,
+    /// The groups whose lease is not the same as before, the common expiration aside; ascending.
+    pub changed: Vec<GroupId>,
+    /// Whether all of it is stored, or what has changed.
+    pub form: Form,
     /// The driver's clock.
     pub time: HybridTimestamp,
     /// Why it is written.
     pub cause: Cause,
     /// What the naive format would take for it, bytes.
     pub naive_bytes: u64,
+}
+
+/// How a batch is stored.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// In full, as is every other batch.
+    Full,
+    /// In full, and deltas will refer to it.
+    Snapshot,
+    /// As the changes since the last snapshot or delta.
+    Delta,
 }
 
 /// Why a batch is written: how many leases had what done to them.
@@ -160,6 +176,13 @@ impl fmt::Display for Cause {
 pub enum StoreReply {
     /// Done; the revision is that of the change.
     Won(Revision),
+    /// The batch is stored.
+    Written {
+        /// Revision of the change.
+        revision: Revision,
+        /// What is stored now.
+        chain: Chain,
+    },
     /// A condition did not hold. What is there.
     Lost(Stored),
     /// What was to be read.
@@ -179,10 +202,10 @@ pub enum StoreReply {
 pub struct Stored {
     /// Revision of the last change of the epoch; 0 if there is none yet.
     pub epoch: Revision,
-    /// Revision of the batch; 0 if there is none yet.
+    /// Revision of the last write of a batch; 0 if there is none yet.
     pub revision: Revision,
-    /// The batch.
-    pub batch: LeaseBatch,
+    /// The leases, and where the next delta fits.
+    pub chain: Chain,
     /// The active driver's clock at its last write or beat.
     pub time: Option<HybridTimestamp>,
 }

@@ -7,6 +7,7 @@
 
 use std::collections::BTreeSet;
 
+use crate::codec::delta::Chain;
 use crate::codec::naive_size;
 use crate::model::batch::{LeaseBatch, Row};
 use crate::model::hlc::HybridTimestamp;
@@ -14,15 +15,15 @@ use crate::model::ids::GroupId;
 use crate::model::topology::{Assignment, Assignments, Topology};
 
 use super::candidate::is_candidate;
-use super::io::{Revision, Stored};
+use super::io::Stored;
 
 /// The stored batch as the driver knows it.
 #[derive(Debug, Default)]
 pub struct Leases {
-    /// Revision of the batch; 0 if none is stored yet.
-    pub revision: Revision,
-    /// The batch.
-    pub batch: LeaseBatch,
+    /// The stored batch, and where the next delta fits.
+    pub chain: Chain,
+    /// Leases changed by the deltas since the last snapshot.
+    pub changed_since_snapshot: usize,
     /// What the naive format would take for it, kept up with each change.
     pub naive_bytes: u64,
     /// Groups that have a lease that is not quiet, or no lease although they are assigned.
@@ -51,25 +52,34 @@ impl<'a> Surroundings<'a> {
 }
 
 impl Leases {
+    /// The stored batch.
+    #[inline]
+    pub fn batch(&self) -> &LeaseBatch {
+        self.chain.batch()
+    }
+
     /// Takes over what is stored, whoever wrote it.
     pub fn adopt(&mut self, stored: Stored, around: Surroundings<'_>) {
-        self.revision = stored.revision;
-        self.batch = stored.batch;
-        self.naive_bytes = naive_size(&self.batch) as u64;
+        self.chain = stored.chain;
+        self.changed_since_snapshot = 0;
+        self.naive_bytes = naive_size(self.batch()) as u64;
         self.review_all(around);
     }
 
     /// Takes over what this driver has just stored: `changed` are the groups it touched.
     pub fn advance(
         &mut self,
-        revision: Revision,
-        batch: LeaseBatch,
+        chain: Chain,
         naive_bytes: u64,
-        changed: impl IntoIterator<Item = GroupId>,
+        changed: Vec<GroupId>,
         around: Surroundings<'_>,
     ) {
-        self.revision = revision;
-        self.batch = batch;
+        if chain.step() == 0 {
+            self.changed_since_snapshot = 0;
+        } else {
+            self.changed_since_snapshot += changed.len();
+        }
+        self.chain = chain;
         self.naive_bytes = naive_bytes;
         self.attention.extend(changed);
         let mut attention = std::mem::take(&mut self.attention);
@@ -80,11 +90,11 @@ impl Leases {
 
     /// Looks at every group again: the topology has changed, or all leases have lapsed.
     pub fn review_all(&mut self, around: Surroundings<'_>) {
-        let leased = self.batch.rows().iter();
+        let leased = self.batch().rows().iter();
         let lively = leased.filter(|row| !self.is_quiet(row, around));
         let mut attention: BTreeSet<_> = lively.map(Row::group).collect();
         let bare = around.assignments.keys();
-        attention.extend(bare.filter(|group| self.batch.get(**group).is_none()));
+        attention.extend(bare.filter(|group| self.batch().get(**group).is_none()));
         self.attention = attention;
         self.count_quiet();
     }
@@ -104,12 +114,12 @@ impl Leases {
     /// Puts every lease up for attention.
     pub fn disturb_all(&mut self) {
         self.attention
-            .extend(self.batch.rows().iter().map(Row::group));
+            .extend(self.chain.batch().rows().iter().map(Row::group));
         self.quiet = 0;
     }
 
     fn count_quiet(&mut self) {
-        let batch = &self.batch;
+        let batch = self.chain.batch();
         let lively = self
             .attention
             .iter()
@@ -119,7 +129,7 @@ impl Leases {
 
     /// Quiet, or gone for good.
     fn is_settled(&self, group: GroupId, around: Surroundings<'_>) -> bool {
-        match self.batch.get(group) {
+        match self.batch().get(group) {
             Some(row) => self.is_quiet(row, around),
             None => !around.assignments.contains_key(&group),
         }
@@ -139,13 +149,13 @@ impl Leases {
         assignment: Option<&Assignment>,
         topology: &Topology,
     ) -> bool {
-        let (id, name) = self.batch.dictionary().node(row.holder());
+        let (id, name) = self.batch().dictionary().node(row.holder());
         topology.id_of(name) == Some(id)
             && assignment.is_some_and(|assignment| is_candidate(name, assignment, topology))
     }
 
     /// The latest start of all leases.
     pub fn latest_start(&self) -> Option<HybridTimestamp> {
-        self.batch.rows().iter().map(Row::start).max()
+        self.batch().rows().iter().map(Row::start).max()
     }
 }

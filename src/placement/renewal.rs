@@ -42,8 +42,8 @@ impl Plan {
     pub fn carry_out(&self, leases: &Leases) -> (LeaseBatch, u64) {
         let mut naive_bytes = leases.naive_bytes;
         for (group, change) in &self.changes {
-            if let Some(row) = leases.batch.get(*group) {
-                let dictionary = leases.batch.dictionary();
+            if let Some(row) = leases.batch().get(*group) {
+                let dictionary = leases.batch().dictionary();
                 let (_, holder) = dictionary.node(row.holder());
                 let candidate = row.candidate().map(|index| dictionary.name(index).len());
                 naive_bytes -= naive_row_size(holder.len(), candidate) as u64;
@@ -53,7 +53,7 @@ impl Plan {
                 naive_bytes += naive_row_size(draft.holder.name.len(), candidate) as u64;
             }
         }
-        let mut batch = leases.batch.clone();
+        let mut batch = leases.batch().clone();
         if let Some(common) = self.common {
             batch.set_common_expiration(common);
         }
@@ -83,7 +83,7 @@ impl Decision<'_> {
     /// Decides. Costs what needs attention, whatever the number of quiet leases.
     pub fn plan(&self) -> Plan {
         let mut plan = Plan::default();
-        let batch = &self.leases.batch;
+        let batch = self.leases.batch();
         let common = batch.common_expiration();
         let renewed = self.now.plus_millis(self.timings.lease_interval_ms);
         plan.cause.renewal = self.leases.quiet > 0 && self.is_due(common);
@@ -105,11 +105,13 @@ impl Decision<'_> {
             }
         }
 
-        if plan.cause.renewal {
+        if self.leases.quiet == 0 {
+            // No lease that lasts is on the common expiration, which may be far ahead if most wait
+            // for their holders: let it be that of the leases accepted or prolonged now.
+            let wanted = plan.cause.renewal || plan.cause.published > 0;
+            plan.common = wanted.then_some(renewed);
+        } else if plan.cause.renewal {
             plan.common = Some(common.max(renewed));
-        } else if self.leases.quiet == 0 && plan.cause.published > 0 {
-            // Nobody is on the common expiration: let it be that of the leases accepted now.
-            plan.common = Some(renewed);
         }
         if let Some(new_common) = plan.common {
             if plan.cause.renewal {
@@ -128,7 +130,7 @@ impl Decision<'_> {
     /// Leases that are not prolonged must not move along with the common expiration.
     fn keep_expirations(&self, plan: &mut Plan, new_common: HybridTimestamp) {
         for group in &self.leases.attention {
-            if let Some(row) = self.leases.batch.get(*group)
+            if let Some(row) = self.leases.batch().get(*group)
                 && row.own_expiration().is_none_or(|own| own == new_common)
             {
                 let unchanged = || Some(self.draft(row));
@@ -142,13 +144,13 @@ impl Decision<'_> {
     }
 
     fn is_expired(&self, row: &Row) -> bool {
-        row.expiration(self.leases.batch.common_expiration()) <= self.now
+        row.expiration(self.leases.batch().common_expiration()) <= self.now
     }
 
     /// Expired on every clock of the cluster. An unaccepted lease gives no right, so that one is
     /// over at once.
     fn is_over(&self, row: &Row) -> bool {
-        let expiration = row.expiration(self.leases.batch.common_expiration());
+        let expiration = row.expiration(self.leases.batch().common_expiration());
         let skew = if row.accepted() {
             self.timings.max_skew_ms
         } else {
@@ -178,7 +180,7 @@ impl Decision<'_> {
                 self.decide_unaccepted(plan, assignment, row, renewed);
             }
             Some(row) if self.is_over(row) => {
-                let lease = self.leases.batch.lease(row);
+                let lease = self.leases.batch().lease(row);
                 let denied = !row.prolongable();
                 let proposed = if denied {
                     lease.proposed_candidate
@@ -220,7 +222,7 @@ impl Decision<'_> {
         } else if !stands || matches!(progress, Some(Progress::Refused(_))) {
             let proposed = match progress {
                 Some(Progress::Refused(leader)) => Some(leader.clone()),
-                _ => self.leases.batch.lease(row).proposed_candidate,
+                _ => self.leases.batch().lease(row).proposed_candidate,
             };
             let before = Predecessor {
                 start: Some(row.start()),
@@ -284,7 +286,7 @@ impl Decision<'_> {
 
     /// A holder gives up its lease: an accepted one keeps its expiration, an unaccepted one ends.
     fn stop(&self, plan: &mut Plan, row: &Row, stop: &StopProlongation) {
-        let (holder, _) = self.leases.batch.dictionary().node(row.holder());
+        let (holder, _) = self.leases.batch().dictionary().node(row.holder());
         let group = row.group();
         if holder != stop.holder || self.is_expired(row) || plan.changes.contains_key(&group) {
             return;
@@ -303,16 +305,7 @@ impl Decision<'_> {
 
     /// The lease as it is, with its expiration made its own.
     fn draft(&self, row: &Row) -> LeaseDraft {
-        let batch = &self.leases.batch;
-        let lease = batch.lease(row);
-        LeaseDraft {
-            holder: lease.holder(),
-            start: lease.start,
-            expiration: Some(lease.expiration),
-            accepted: lease.accepted,
-            prolongable: lease.prolongable,
-            candidate: lease.proposed_candidate,
-        }
+        LeaseDraft::of(&self.leases.batch().lease(row))
     }
 }
 

@@ -1,10 +1,14 @@
 //! The driver's writes: what it sends to the store, and what it does with the reply.
 
+use crate::codec::delta::Chain;
+use crate::model::batch::{LeaseBatch, LeaseDraft};
 use crate::model::hlc::HybridTimestamp;
 use crate::model::ids::GroupId;
 
 use super::driver::{PlacementDriver, stopped};
-use super::io::{BatchWrite, Notice, Now, Output, RequestId, StoreReply, StoreRequest, Stored};
+use super::io::{
+    BatchWrite, Form, Notice, Now, Output, RequestId, Revision, StoreReply, StoreRequest, Stored,
+};
 use super::leases::Surroundings;
 use super::negotiation::{Negotiation, Progress};
 use super::renewal::{Decision, Plan};
@@ -27,7 +31,7 @@ impl PlacementDriver {
         if now.monotonic < self.retry_at {
             return false;
         }
-        if self.leases.quiet > 0 && self.leases.batch.common_expiration() <= time {
+        if self.leases.quiet > 0 && self.leases.batch().common_expiration() <= time {
             self.leases.disturb_all();
         }
         let plan = Decision {
@@ -46,10 +50,13 @@ impl PlacementDriver {
         }
         let (batch, naive_bytes) = plan.carry_out(&self.leases);
         let id = self.next_request();
+        let changed: Vec<GroupId> = plan.changes.keys().copied().collect();
         let write = BatchWrite {
             epoch,
-            expected: self.leases.revision,
+            chain: self.leases.chain.clone(),
+            form: self.form(&batch, &changed),
             batch,
+            changed,
             time,
             cause: plan.cause,
             naive_bytes,
@@ -63,6 +70,23 @@ impl PlacementDriver {
         true
     }
 
+    /// A snapshot every so often, and also once the deltas since the last one have changed more
+    /// leases than there are: whoever reads them all then reads little more than a snapshot's
+    /// bytes a few times over.
+    fn form(&self, batch: &LeaseBatch, changed: &[GroupId]) -> Form {
+        let chain = &self.leases.chain;
+        let next = chain.step() + 1;
+        if self.snapshot_every <= 1 {
+            return Form::Full;
+        }
+        let all_changed = self.leases.changed_since_snapshot + changed.len();
+        if chain.base() == 0 || next >= self.snapshot_every.into() || all_changed > batch.len() {
+            Form::Snapshot
+        } else {
+            Form::Delta
+        }
+    }
+
     pub(super) fn write_reply(
         &mut self,
         now: Now,
@@ -71,7 +95,9 @@ impl PlacementDriver {
         out: &mut Vec<Output>,
     ) {
         match reply {
-            StoreReply::Won(revision) => self.written(now, writing, revision, out),
+            StoreReply::Written { revision, chain } => {
+                self.written(now, writing, revision, chain, out);
+            }
             StoreReply::Lost(stored) => {
                 out.push(Output::Notice(Notice::WriteLost));
                 self.failed(now, writing.plan, out);
@@ -86,20 +112,37 @@ impl PlacementDriver {
                 self.failed(now, writing.plan, out);
                 self.reread(out);
             }
-            StoreReply::Read(_) | StoreReply::Unreadable(_) => {}
+            StoreReply::Won(_) | StoreReply::Read(_) | StoreReply::Unreadable(_) => {}
         }
     }
 
-    fn written(&mut self, now: Now, writing: Writing, revision: u64, out: &mut Vec<Output>) {
+    fn written(
+        &mut self,
+        now: Now,
+        writing: Writing,
+        revision: Revision,
+        chain: Chain,
+        out: &mut Vec<Output>,
+    ) {
         let Writing { write, plan, .. } = writing;
         self.failures = 0;
         self.retention.stored(write.time, revision);
-        for group in plan.changes.keys() {
-            self.negotiations.remove(group);
+        // A lease that was only given its expiration as its own is still being talked about.
+        for (group, change) in &plan.changes {
+            let open = |draft: &LeaseDraft, talk: &Negotiation| {
+                !draft.accepted && draft.start == talk.start
+            };
+            let draft = change.as_ref();
+            let talk = self.negotiations.get(group);
+            if !draft
+                .zip(talk)
+                .is_some_and(|(draft, talk)| open(draft, talk))
+            {
+                self.negotiations.remove(group);
+            }
         }
         let around = Surroundings::new(&self.topology, &self.assignments);
-        let changed = plan.changes.into_keys();
-        (self.leases).advance(revision, write.batch, write.naive_bytes, changed, around);
+        (self.leases).advance(chain, write.naive_bytes, write.changed, around);
         let time = self.clock.now(now.physical);
         for (group, talk) in plan.offers {
             out.push(Output::Grant(talk.holder.id, talk.offer(group, time)));
@@ -149,7 +192,7 @@ impl PlacementDriver {
         if let Some(start) = self.leases.latest_start() {
             self.clock.restore(start);
         }
-        let batch = &self.leases.batch;
+        let batch = self.leases.batch();
         self.negotiations.retain(|group, talk| {
             let row = batch.get(*group);
             row.is_some_and(|row| !row.accepted() && row.start() == talk.start)

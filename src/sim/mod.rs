@@ -17,7 +17,7 @@ use crate::cluster::world::Cluster;
 use crate::metastorage::contract::{Metastorage, StoreError, Watch};
 use crate::model::diff::LeaseUpdate;
 use crate::placement::feed::Feed;
-use crate::placement::record::{self, PREFIX, RecordError};
+use crate::placement::record::{self, PREFIX, ReadError};
 
 /// Where simulated time begins: 2026-03-20 09:46:40 UTC, in microseconds since the Unix epoch.
 pub const BEGIN: Micros = 1_774_000_000_000_000;
@@ -107,7 +107,7 @@ impl Simulation {
         let reply = record::execute(&*self.store, format, call.request, None);
         self.cluster.complete(done, id, reply);
         while let Some(event) = self.watch.next(Duration::ZERO)? {
-            let seen = self.feed.take(&event)?;
+            let seen = self.feed.follow(&*self.store, &event)?;
             self.cluster.observed(done, &seen);
             if let Some(update) = &seen.update {
                 observer.stored(&self.cluster, update);
@@ -126,5 +126,5 @@ pub enum SimulationError {
     Store(#[from] StoreError),
     /// What the store's watch showed can't be read.
     #[error(transparent)]
-    Record(#[from] RecordError),
+    Read(#[from] ReadError),
 }

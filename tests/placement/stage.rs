@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use leasehold::codec::Format;
 use leasehold::model::hlc::HybridTimestamp;
 use leasehold::model::ids::{GroupId, Incarnation, NodeId};
 use leasehold::model::lease::Lease;
@@ -12,7 +13,11 @@ use leasehold::placement::driver::PlacementDriver;
 use leasehold::placement::io::{
     BatchWrite, Input, Notice, Now, Output, RequestId, StoreReply, StoreRequest, Stored,
 };
+use leasehold::placement::record::encode;
 use leasehold::placement::retention::Retain;
+
+/// Some of the writes on stage are deltas.
+pub const SNAPSHOT_EVERY: u32 = 3;
 
 pub const BEGIN: u64 = 1_700_000_000_000;
 
@@ -58,7 +63,8 @@ pub struct Stage {
 impl Stage {
     /// Three nodes, `partitions` groups of one table on all three, an empty store.
     pub fn new(partitions: i64) -> Self {
-        let mut driver = PlacementDriver::new(Timings::default(), Retain::default());
+        let mut driver =
+            PlacementDriver::new(Timings::default(), Retain::default(), SNAPSHOT_EVERY);
         let names = || (1..=3).map(|number| node(number).name);
         let assignments: Assignments = (0..partitions)
             .map(|partition| (group(partition), Assignment::stable(names())))
@@ -151,11 +157,11 @@ impl Stage {
     }
 
     pub fn leases(&self) -> Vec<Lease> {
-        self.shelf.stored.batch.leases().collect()
+        self.shelf.stored.chain.batch().leases().collect()
     }
 
     pub fn lease(&self, partition: i64) -> Lease {
-        let batch = &self.shelf.stored.batch;
+        let batch = self.shelf.stored.chain.batch();
         batch.lease(batch.get(group(partition)).expect("the group has a lease"))
     }
 }
@@ -170,7 +176,9 @@ impl Shelf {
             StoreRequest::TakeEpoch { known, time } => (*known == self.stored.epoch, *time),
             StoreRequest::Beat { epoch, time } => (*epoch == self.stored.epoch, *time),
             StoreRequest::Write(write) => (
-                write.epoch == self.stored.epoch && write.expected == self.stored.revision,
+                write.epoch == self.stored.epoch
+                    && write.chain.base() == self.stored.chain.base()
+                    && write.chain.step() == self.stored.chain.step(),
                 write.time,
             ),
         };
@@ -182,9 +190,13 @@ impl Shelf {
         match request {
             StoreRequest::TakeEpoch { .. } => self.stored.epoch = self.revision,
             StoreRequest::Write(write) => {
-                self.stored.revision = self.revision;
-                self.stored.batch = write.batch.clone();
+                let revision = self.revision;
+                let encoded = encode(&write, Format::CompactV2).unwrap();
+                let chain = encoded.chain(revision);
+                self.stored.revision = revision;
+                self.stored.chain = chain.clone();
                 self.writes.push(*write);
+                return StoreReply::Written { revision, chain };
             }
             _ => {}
         }

@@ -157,7 +157,7 @@ fn talks_about_leases_that_are_no_longer_stored_end() {
     // Under the same epoch somebody removed all leases.
     stage.shelf.revision += 1;
     stage.shelf.stored.revision = stage.shelf.revision;
-    stage.shelf.stored.batch = leasehold::model::batch::LeaseBatch::default();
+    stage.shelf.stored.chain = leasehold::codec::delta::Chain::default();
     let lost = StoreReply::Lost(stage.shelf.stored.clone());
     stage.input(Input::Reply(id, lost));
     assert!(stage.driver.negotiations().is_empty());

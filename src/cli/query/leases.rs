@@ -12,7 +12,7 @@ use crate::metastorage::contract::{Metastorage, StoreError};
 use crate::metastorage::sled::SledStore;
 use crate::model::batch::LeaseBatch;
 use crate::model::ids::GroupId;
-use crate::placement::record::{BATCH, BEAT, RecordError, batch_of, time_of};
+use crate::placement::record::{self, BEAT, ReadError, RecordError, time_of};
 use crate::server::answers::{self, LeaseEntry, OneLease};
 
 use super::http::Client;
@@ -112,9 +112,14 @@ impl Stored {
             time: 0,
             batch: LeaseBatch::default(),
         };
-        if let Some(entry) = get(BATCH)? {
-            stored.revision = entry.mod_revision;
-            stored.batch = batch_of(&entry).map_err(damaged)?.batch;
+        match record::read(store, None) {
+            Ok(Some(state)) => {
+                stored.revision = state.revision;
+                stored.batch = state.chain.batch().clone();
+            }
+            Ok(None) => {}
+            Err(ReadError::Store(error)) => return Err(unreadable(error)),
+            Err(ReadError::Record(error)) => return Err(damaged(error)),
         }
         if let Some(entry) = get(BEAT)? {
             stored.time = time_of(&entry).map_err(damaged)?.physical();

@@ -236,10 +236,35 @@ fn print_summary(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
             None => String::new(),
         }
     )?;
+    print_split(out, summary)?;
     if let (Some(stored), Some(naive)) = (summary.stored_bytes_per_day, summary.naive_bytes_per_day)
     {
         let (stored, naive) = (bytes(stored), bytes(naive));
         writeln!(out, "{stored} a day at this rate; naive {naive}")?;
+    }
+    Ok(())
+}
+
+/// Snapshots and deltas apart, and what a renewal takes.
+fn print_split(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
+    if summary.deltas > 0 {
+        writeln!(
+            out,
+            "{} snapshots of {} and {} deltas of {} in all",
+            count(summary.snapshots),
+            bytes(summary.snapshot_bytes as f64),
+            count(summary.deltas),
+            bytes(summary.delta_bytes as f64),
+        )?;
+    }
+    if let Some(mean) = summary.mean_renewal_bytes {
+        let beside = summary.bookkeeping_bytes as f64 / summary.rows.max(1) as f64;
+        writeln!(
+            out,
+            "{} a renewal on average, snapshots included; keys, size row and beat take {} more",
+            bytes(mean),
+            bytes(beside),
+        )?;
     }
     Ok(())
 }

@@ -40,7 +40,7 @@ impl Chain {
             let (names, nodes) = (&changes.delta.new_names, &changes.delta.new_nodes);
             Arc::new(self.entries.extended(names, nodes))
         };
-        let digest = (self.digest.recommon(old_common, common))
+        let digest = (self.digest().recommon(old_common, common))
             .replace(changes.sum_of_old(&entries), changes.sum_of_new(&entries));
         let delta = Delta {
             digest,
@@ -51,7 +51,7 @@ impl Chain {
             base: self.base,
             step: delta.step,
             batch: next,
-            digest,
+            digest: digest.into(),
             entries,
         };
         Ok((chain, frame))
@@ -88,7 +88,7 @@ impl Changes {
                 step,
                 common_change: difference(after, before),
                 common_logical: after.logical(),
-                digest: chain.digest,
+                digest: chain.digest(),
                 new_names: Vec::new(),
                 new_nodes: Vec::new(),
                 removed: Vec::new(),

@@ -31,7 +31,7 @@ impl Chain {
         self.check_place(&delta)?;
         let common = self.moved_common(&delta)?;
         let old_common = self.batch.common_expiration();
-        let moved = self.digest.recommon(old_common, common);
+        let moved = self.digest().recommon(old_common, common);
         if delta.is_quiet() {
             check_digest(&delta, moved.bits())?;
             let mut batch = self.batch.clone();
@@ -78,7 +78,7 @@ impl Chain {
             base: self.base,
             step: delta.step,
             batch,
-            digest: delta.digest,
+            digest: delta.digest.into(),
             entries,
         }
     }

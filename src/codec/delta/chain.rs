@@ -1,6 +1,6 @@
 //! The state after some deltas on a snapshot, as writer and readers keep it.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use crate::model::batch::LeaseBatch;
 use crate::model::digest::Digest;
@@ -16,12 +16,20 @@ pub struct Chain {
     pub(super) base: u64,
     pub(super) step: u64,
     pub(super) batch: LeaseBatch,
-    pub(super) digest: Digest,
+    /// Worked out when it is first wanted: a chain without deltas needs none.
+    pub(super) digest: OnceLock<Digest>,
     pub(super) entries: Arc<ChainDictionary>,
 }
 
+impl Default for Chain {
+    /// Nothing is stored yet: no leases, base 0.
+    fn default() -> Self {
+        Self::new(0, LeaseBatch::default())
+    }
+}
+
 impl Chain {
-    /// At a snapshot that was stored at revision `base`. Costs a look at each row.
+    /// At a snapshot that was stored at revision `base`. Its first delta costs a look at each row.
     ///
     /// The batch is one that was read, or one that [`LeaseBatch::apply`] made: no row names the
     /// common expiration as its own. Rows are copied only if their dictionary is not in order of
@@ -32,10 +40,18 @@ impl Chain {
         Self {
             base,
             step: 0,
-            digest: Digest::with(&entries.hashes, &batch),
+            digest: OnceLock::new(),
             batch,
             entries: Arc::new(entries),
         }
+    }
+
+    /// The same state with its rows in the memory of another batch, which
+    /// [has the same rows](LeaseBatch::has_rows_of): for those who compare by sharing.
+    #[must_use]
+    pub fn sharing_rows_of(mut self, other: &LeaseBatch) -> Self {
+        self.batch = self.batch.sharing_rows_of(other);
+        self
     }
 
     /// Revision of the snapshot.
@@ -53,8 +69,8 @@ impl Chain {
         &self.batch
     }
 
-    /// Their digest.
+    /// Their digest. At a snapshot it is worked out from all rows, once.
     pub fn digest(&self) -> Digest {
-        self.digest
+        *(self.digest).get_or_init(|| Digest::with(&self.entries.hashes, &self.batch))
     }
 }

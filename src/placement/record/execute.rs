@@ -5,96 +5,114 @@ use crate::metastorage::contract::{
     Condition, Entry, Metastorage, Op, Outcome, Range, StoreError, Transaction,
 };
 use crate::model::hlc::HybridTimestamp;
-use crate::placement::io::{Revision, StoreReply, StoreRequest, Stored};
+use crate::placement::io::{BatchWrite, Revision, StoreReply, StoreRequest, Stored};
 
-use super::write::{encode, write_transaction};
-use super::{BEAT, EPOCH, RecordError, SIZES, batch_of, read_all, size_key, time_of, time_value};
-
-fn stored(reads: &[Option<Entry>]) -> Result<Stored, RecordError> {
-    let [epoch, batch, beat] = reads else {
-        return Err(RecordError::Reads(reads.len()));
-    };
-    Ok(Stored {
-        epoch: epoch.as_ref().map_or(0, |entry| entry.mod_revision),
-        revision: batch.as_ref().map_or(0, |entry| entry.mod_revision),
-        batch: (batch.as_ref().map(batch_of).transpose()?)
-            .map(|decoded| decoded.batch)
-            .unwrap_or_default(),
-        time: beat.as_ref().map(time_of).transpose()?,
-    })
-}
+use super::state::State;
+use super::write::{Encoded, encode, write_transaction};
+use super::{BEAT, EPOCH, RecordError, SIZES, read_all, size_key, time_of, time_value};
 
 /// Carries out a driver's request. `encoded` takes the record of a batch that the caller has
-/// encoded already (to measure how long that takes); otherwise it is encoded here.
+/// encoded already (to measure how long that takes); otherwise it is encoded here. `format` is
+/// that of snapshots.
 pub fn execute(
     store: &dyn Metastorage,
     format: Format,
     request: StoreRequest,
-    encoded: Option<Vec<u8>>,
+    encoded: Option<Encoded>,
 ) -> StoreReply {
-    let outcome = match request {
-        StoreRequest::Compact(revision) => {
-            return match store.compact(revision) {
-                Ok(()) => StoreReply::Won(revision),
-                Err(error) => refused(error),
+    let known = |key: &[u8], revision| Condition::ModRevision(key.into(), revision);
+    match request {
+        StoreRequest::Read => {
+            let transaction = Transaction {
+                then: read_all(),
+                ..Transaction::default()
             };
+            match store.invoke(transaction) {
+                Ok(outcome) => match stored(&outcome.reads) {
+                    Ok(stored) => StoreReply::Read(stored),
+                    Err(error) => StoreReply::Unreadable(error.to_string()),
+                },
+                Err(error) => refused(error),
+            }
         }
-        StoreRequest::PruneSizes { epoch, before } => return prune(store, epoch, before),
-        request => match transaction(format, request, encoded) {
-            Ok(transaction) => store.invoke(transaction),
-            Err(error) => return StoreReply::Unencodable(error.to_string()),
+        StoreRequest::TakeEpoch { known: last, time } => {
+            put_time(store, EPOCH, known(EPOCH, last), time)
+        }
+        StoreRequest::Beat { epoch, time } => put_time(store, BEAT, known(EPOCH, epoch), time),
+        StoreRequest::Write(batch) => write(store, format, &batch, encoded),
+        StoreRequest::Compact(revision) => match store.compact(revision) {
+            Ok(()) => StoreReply::Won(revision),
+            Err(error) => refused(error),
         },
-    };
-    match outcome {
-        Ok(outcome) => reply(outcome),
-        Err(error) => refused(error),
+        StoreRequest::PruneSizes { epoch, before } => prune(store, epoch, before),
     }
 }
 
-fn transaction(
-    format: Format,
-    request: StoreRequest,
-    encoded: Option<Vec<u8>>,
-) -> Result<Transaction, RecordError> {
-    let take = |key: &[u8], condition: Condition, time| Transaction {
+fn put_time(
+    store: &dyn Metastorage,
+    key: &[u8],
+    condition: Condition,
+    time: HybridTimestamp,
+) -> StoreReply {
+    let transaction = Transaction {
         conditions: vec![condition],
         then: vec![Op::Put(key.into(), time_value(time))],
         or_else: read_all(),
     };
-    Ok(match request {
-        StoreRequest::TakeEpoch { known, time } => {
-            let unchanged = Condition::ModRevision(EPOCH.into(), known);
-            take(EPOCH, unchanged, time)
-        }
-        StoreRequest::Beat { epoch, time } => {
-            let own = Condition::ModRevision(EPOCH.into(), epoch);
-            take(BEAT, own, time)
-        }
-        StoreRequest::Write(write) => {
-            let record = match encoded {
-                Some(record) => record,
-                None => encode(&write, format)?,
-            };
-            write_transaction(&write, format, record)?
-        }
-        StoreRequest::Read | StoreRequest::Compact(_) | StoreRequest::PruneSizes { .. } => {
-            Transaction {
-                then: read_all(),
-                ..Transaction::default()
-            }
-        }
-    })
+    match store.invoke(transaction) {
+        Ok(outcome) if outcome.won => StoreReply::Won(outcome.revision),
+        Ok(outcome) => lost(&outcome),
+        Err(error) => refused(error),
+    }
 }
 
-fn reply(outcome: Outcome) -> StoreReply {
-    if outcome.won && outcome.reads.is_empty() {
-        return StoreReply::Won(outcome.revision);
+fn write(
+    store: &dyn Metastorage,
+    format: Format,
+    write: &BatchWrite,
+    encoded: Option<Encoded>,
+) -> StoreReply {
+    let encoded = match encoded {
+        Some(encoded) => Ok(encoded),
+        None => encode(write, format),
+    };
+    let transaction = encoded.and_then(|encoded| {
+        let transaction = write_transaction(write, format, &encoded)?;
+        Ok((encoded, transaction))
+    });
+    let (encoded, transaction) = match transaction {
+        Ok(both) => both,
+        Err(error) => return StoreReply::Unencodable(error.to_string()),
+    };
+    match store.invoke(transaction) {
+        Ok(Outcome { won, revision, .. }) if won => StoreReply::Written {
+            revision,
+            chain: encoded.chain(revision),
+        },
+        Ok(outcome) => lost(&outcome),
+        Err(error) => refused(error),
     }
+}
+
+fn lost(outcome: &Outcome) -> StoreReply {
     match stored(&outcome.reads) {
-        Ok(stored) if outcome.won => StoreReply::Read(stored),
         Ok(stored) => StoreReply::Lost(stored),
         Err(error) => StoreReply::Unreadable(error.to_string()),
     }
+}
+
+/// What [`read_all`] has read.
+fn stored(reads: &[Option<Entry>]) -> Result<Stored, RecordError> {
+    let [epoch, beat, leases @ ..] = reads else {
+        return Err(RecordError::Reads(reads.len()));
+    };
+    let state = State::of(leases)?;
+    Ok(Stored {
+        epoch: epoch.as_ref().map_or(0, |entry| entry.mod_revision),
+        revision: state.as_ref().map_or(0, |state| state.revision),
+        chain: state.map(|state| state.chain).unwrap_or_default(),
+        time: beat.as_ref().map(time_of).transpose()?,
+    })
 }
 
 fn refused(error: StoreError) -> StoreReply {

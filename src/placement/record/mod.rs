@@ -2,19 +2,26 @@
 //!
 //! | key | value |
 //! |---|---|
-//! | `lease/batch` | the stored record of a batch ([`crate::codec::frame`]) |
+//! | `lease/batch` | the snapshot: the stored record of a batch ([`crate::codec::frame`]) |
+//! | `lease/delta/` + number, 8 hexadecimal digits | what changed since: a frame ([`crate::codec::delta`]) |
 //! | `lease/beat` | the active driver's clock: composite timestamp, big-endian u64 |
 //! | `lease/epoch` | the same, at the moment of taking over; its revision is the epoch |
 //! | `sizes/` + composite timestamp, 16 hexadecimal digits | a [`SizeRow`], as JSON |
 //!
-//! A batch is written together with its size row and a beat, in one transaction.
+//! A batch is written together with its size row and a beat, in one transaction: as a snapshot,
+//! which takes the deltas before it away, or as the next delta. The snapshot's revision is the base
+//! of its deltas, which are numbered from 1 without a gap. So that no two drivers write over each
+//! other, either kind is written only if the epoch and the snapshot are unchanged and the next
+//! delta is not there.
 
 mod execute;
 mod size_row;
+mod state;
 mod write;
 
 use thiserror::Error;
 
+use crate::codec::delta::DeltaError;
 use crate::codec::error::EncodeError;
 use crate::codec::frame::{self, FrameError};
 use crate::codec::{DecodeError, Decoded};
@@ -24,16 +31,19 @@ use crate::model::hlc::{HybridTimestamp, TimestampError};
 use super::io::Revision;
 
 pub use execute::execute;
-pub use size_row::SizeRow;
-pub use write::{encode, write_transaction};
+pub use size_row::{DELTA, SizeRow};
+pub use state::{ReadError, State, read};
+pub use write::{Encoded, encode, write_transaction};
 
-/// Key of the batch.
+/// Key of the snapshot.
 pub const BATCH: &[u8] = b"lease/batch";
+/// What the keys of deltas begin with.
+pub const DELTAS: &[u8] = b"lease/delta/";
 /// Key of the beat.
 pub const BEAT: &[u8] = b"lease/beat";
 /// Key of the epoch.
 pub const EPOCH: &[u8] = b"lease/epoch";
-/// What the three begin with, to be watched.
+/// What these begin with, to be watched.
 pub const PREFIX: &[u8] = b"lease/";
 /// What the keys of size rows begin with.
 pub const SIZES: &[u8] = b"sizes/";
@@ -42,6 +52,13 @@ pub const SIZES: &[u8] = b"sizes/";
 pub fn size_key(time: HybridTimestamp) -> Bytes {
     let mut key = SIZES.to_vec();
     key.extend_from_slice(format!("{:016x}", time.composite()).as_bytes());
+    key.into()
+}
+
+/// Key of a delta.
+pub fn delta_key(step: u64) -> Bytes {
+    let mut key = DELTAS.to_vec();
+    key.extend_from_slice(format!("{step:08x}").as_bytes());
     key.into()
 }
 
@@ -59,12 +76,13 @@ fn time_value(time: HybridTimestamp) -> Bytes {
     time.composite().to_be_bytes().into()
 }
 
-/// Reads epoch, batch and beat.
+/// Reads epoch, beat, snapshot and deltas.
 fn read_all() -> Vec<Op> {
     vec![
         Op::Get(EPOCH.into()),
-        Op::Get(BATCH.into()),
         Op::Get(BEAT.into()),
+        Op::Get(BATCH.into()),
+        Op::GetPrefix(DELTAS.into()),
     ]
 }
 
@@ -83,9 +101,11 @@ pub fn time_of(entry: &Entry) -> Result<HybridTimestamp, RecordError> {
 
 /// The batch in a stored record.
 pub fn batch_of(entry: &Entry) -> Result<Decoded, RecordError> {
-    let revision = entry.mod_revision;
-    let record =
-        frame::open(&entry.value).map_err(|source| RecordError::Frame { revision, source })?;
+    open(&entry.value, entry.mod_revision)
+}
+
+fn open(record: &[u8], revision: Revision) -> Result<Decoded, RecordError> {
+    let record = frame::open(record).map_err(|source| RecordError::Frame { revision, source })?;
     record
         .decode()
         .map_err(|source| RecordError::Batch { revision, source })
@@ -114,6 +134,24 @@ pub enum RecordError {
         /// What is wrong.
         source: DecodeError,
     },
+    /// A delta, or the chain that it belongs to.
+    #[error("delta of revision {revision}: {source}")]
+    Delta {
+        /// Its revision.
+        revision: Revision,
+        /// What is wrong.
+        source: DeltaError,
+    },
+    /// A gap in the deltas, or deltas without a snapshot.
+    #[error(
+        "delta {step} after the snapshot of revision {base} is missing, but a later one is there"
+    )]
+    MissingDelta {
+        /// Revision of the snapshot; 0 if there is none.
+        base: Revision,
+        /// Number of the delta.
+        step: u64,
+    },
     /// A size row.
     #[error("size row of revision {revision}: {reason}")]
     SizeRow {
@@ -130,7 +168,7 @@ pub enum RecordError {
         /// What is wrong.
         reason: String,
     },
-    /// The store answered another number of reads than asked for.
-    #[error("the store answered {0} reads instead of 3")]
+    /// The store answered fewer reads than asked for.
+    #[error("the store answered {0} reads, fewer than the 3 asked for")]
     Reads(usize),
 }

@@ -1,15 +1,76 @@
 //! A batch on its way into the store: its record, and the transaction that stores it.
 
 use crate::codec::Format;
+use crate::codec::delta::Chain;
 use crate::codec::frame;
 use crate::metastorage::contract::{Condition, Op, Transaction};
-use crate::placement::io::BatchWrite;
+use crate::model::batch::LeaseBatch;
+use crate::placement::io::{BatchWrite, Form, Revision};
 
-use super::{BATCH, BEAT, EPOCH, RecordError, SizeRow, read_all, size_key, time_value};
+use super::{
+    BATCH, BEAT, EPOCH, RecordError, SizeRow, delta_key, open, read_all, size_key, time_value,
+};
 
-/// Encodes a batch into its record: the part of a write that costs time.
-pub fn encode(write: &BatchWrite, format: Format) -> Result<Vec<u8>, RecordError> {
-    let payload = crate::codec::encode(format, &write.batch)?;
+/// A record, and the state once it is stored.
+#[derive(Clone, Debug)]
+pub struct Encoded {
+    record: Vec<u8>,
+    next: Next,
+}
+
+#[derive(Clone, Debug)]
+enum Next {
+    /// A chain begins with this batch.
+    Begins(LeaseBatch),
+    /// The chain goes on.
+    GoesOn(Chain),
+}
+
+impl Encoded {
+    /// Number of bytes of the record.
+    pub fn bytes(&self) -> u64 {
+        self.record.len() as u64
+    }
+
+    /// The state that a write at a revision has led to.
+    pub fn chain(self, revision: Revision) -> Chain {
+        match self.next {
+            Next::Begins(batch) => Chain::new(revision, batch),
+            Next::GoesOn(chain) => chain,
+        }
+    }
+}
+
+/// Encodes a batch into its record: the part of a write that costs time. `format` is that of
+/// batches in full.
+///
+/// A snapshot is read back before it is stored: formats choose the common expiration and the
+/// dictionary's order themselves, and the writer of the deltas to come has to start from exactly
+/// what their readers have.
+pub fn encode(write: &BatchWrite, format: Format) -> Result<Encoded, RecordError> {
+    let (record, next) = match write.form {
+        Form::Full => (
+            in_full(&write.batch, format)?,
+            Next::Begins(write.batch.clone()),
+        ),
+        Form::Snapshot => {
+            let record = in_full(&write.batch, format)?;
+            let mut batch = open(&record, 0)?.batch;
+            if batch.has_rows_of(&write.batch) {
+                batch = batch.sharing_rows_of(&write.batch);
+            }
+            (record, Next::Begins(batch))
+        }
+        Form::Delta => {
+            let (chain, record) = write.chain.advance(write.batch.clone(), &write.changed)?;
+            (record, Next::GoesOn(chain))
+        }
+    };
+    Ok(Encoded { record, next })
+}
+
+fn in_full(batch: &LeaseBatch, format: Format) -> Result<Vec<u8>, RecordError> {
+    let payload = crate::codec::encode(format, batch)?;
     frame::wrap(format, &payload).map_err(|source| RecordError::Frame {
         revision: 0,
         source,
@@ -20,23 +81,32 @@ pub fn encode(write: &BatchWrite, format: Format) -> Result<Vec<u8>, RecordError
 pub fn write_transaction(
     write: &BatchWrite,
     format: Format,
-    record: Vec<u8>,
+    encoded: &Encoded,
 ) -> Result<Transaction, RecordError> {
-    let row = SizeRow::of(write, format, record.len() as u64);
+    let row = SizeRow::of(write, format, encoded.bytes());
     let row = serde_json::to_vec(&row).map_err(|error| RecordError::SizeRow {
         revision: 0,
         reason: error.to_string(),
     })?;
+    let record = encoded.record.as_slice().into();
+    let step = write.chain.step();
+    let mut then = Vec::new();
+    match write.form {
+        Form::Full | Form::Snapshot => {
+            then.push(Op::Put(BATCH.into(), record));
+            then.extend((1..=step).map(|step| Op::Delete(delta_key(step))));
+        }
+        Form::Delta => then.push(Op::Put(delta_key(step + 1), record)),
+    }
+    then.push(Op::Put(size_key(write.time), row.into()));
+    then.push(Op::Put(BEAT.into(), time_value(write.time)));
     Ok(Transaction {
         conditions: vec![
             Condition::ModRevision(EPOCH.into(), write.epoch),
-            Condition::ModRevision(BATCH.into(), write.expected),
+            Condition::ModRevision(BATCH.into(), write.chain.base()),
+            Condition::Absent(delta_key(step + 1)),
         ],
-        then: vec![
-            Op::Put(BATCH.into(), record.into()),
-            Op::Put(size_key(write.time), row.into()),
-            Op::Put(BEAT.into(), time_value(write.time)),
-        ],
+        then,
         or_else: read_all(),
     })
 }

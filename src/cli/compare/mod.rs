@@ -1,5 +1,7 @@
 //! `leasehold compare`
 
+mod renewals;
+
 use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -11,11 +13,13 @@ use crate::codec::{self, Format, naive_size};
 use crate::model::batch::LeaseBatch;
 use crate::model::workload::{Churn, Plan, Workload};
 
-use super::failure::Failure;
-use super::input::Input;
-use super::output::{count, decimal, print, print_json, table};
-use super::payload::Payload;
-use super::timing::{self, work};
+use crate::cli::failure::Failure;
+use crate::cli::input::Input;
+use crate::cli::output::{count, decimal, print, print_json, table};
+use crate::cli::payload::Payload;
+use crate::cli::timing::{self, work};
+
+use renewals::Courses;
 
 /// A stored batch, a named workload, or a planned cluster. Without any: the reference workload.
 /// Times are medians of interleaved runs; +zstd is the format with zstd level 1 behind it.
@@ -23,6 +27,7 @@ use super::timing::{self, work};
 #[command(after_help = "Examples:\n  \
     leasehold compare batch.bin\n  \
     leasehold compare --workload steady --json\n  \
+    leasehold compare --workload steady --changed 250 --snapshot-every 32\n  \
     leasehold compare --tables 200 --partitions 64 --nodes 12 --age 30d --churn 2")]
 pub(super) struct Compare {
     /// A stored batch; `-` is standard input
@@ -49,6 +54,12 @@ pub(super) struct Compare {
     /// How often the batch is written
     #[arg(long, value_parser = humantime::parse_duration, default_value = "2.5s")]
     interval: Duration,
+    /// Layout delta: of so many renewals one is stored in full
+    #[arg(long, value_name = "K", default_value_t = 64, value_parser = clap::value_parser!(u32).range(2..=1024))]
+    snapshot_every: u32,
+    /// Layout delta: so many leases are granted anew in each renewal [default: one in a thousand]
+    #[arg(long, value_name = "N")]
+    changed: Option<usize>,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -59,6 +70,8 @@ const LEASE_LIMIT: u64 = 4_000_000;
 /// The longest age of a planned cluster: the generator's clock starts in 1970.
 const AGE_LIMIT: Duration = Duration::from_secs(50 * 365 * 86_400);
 const ZSTD_LEVEL: i32 = 1;
+/// How long measuring the formats may take.
+const BUDGET: Duration = Duration::from_secs(3);
 
 impl Compare {
     pub(super) fn run(self) -> Result<(), Failure> {
@@ -68,10 +81,14 @@ impl Compare {
         }
         let batch = self.batch()?;
         let comparison = Comparison::of(&batch, self.interval);
+        let changed = self.changed.unwrap_or(batch.len().div_ceil(1000));
+        let courses = Courses::of(&batch, changed, self.snapshot_every, comparison.per_day);
         if self.json {
-            print_json(&comparison.json())
+            let mut json = comparison.json();
+            json["delta"] = courses.json();
+            print_json(&json)
         } else {
-            print(&comparison.text())
+            print(&format!("{}\n{}", comparison.text(), courses.text()))
         }
     }
 
@@ -181,7 +198,7 @@ impl Comparison {
             works.push(work(move || way.serialize(black_box(batch))));
             works.push(work(move || way.deserialize(black_box(bytes), size)));
         }
-        let mut medians = timing::medians(&works).into_iter();
+        let mut medians = timing::medians(&works, BUDGET).into_iter();
         drop(works);
         let mut next = || medians.next().unwrap_or(0.0);
         let copy = next();
