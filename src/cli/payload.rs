@@ -30,7 +30,7 @@ impl Payload {
             let record = frame::open(&payload.bytes);
             let record = record.map_err(|error| Failure::about(&payload.name, error))?;
             payload.format = format.or(Some(record.format));
-            payload.header = frame::HEADER_SIZE;
+            payload.header = frame::header_size(record.format);
         }
         Ok(payload)
     }

@@ -2,7 +2,7 @@
 
 use super::error::DecodeError;
 use super::reader::Reader;
-use super::{Decoded, Format, compact, decode, decode_as, naive};
+use super::{Decoded, Format, columnar, compact, decode, decode_as, naive};
 
 /// A kind of bytes in a batch.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -26,24 +26,34 @@ pub enum Part {
     Holes,
     /// Which node holds a lease, and which one is its candidate.
     Nodes,
+    /// Which node holds a lease.
+    Holders,
     /// Names of holders in full.
     HolderNames,
     /// Ids of holders in full.
     HolderIds,
-    /// Names of candidates in full, or that there is none.
+    /// Names of candidates in full, or that there is none; or which leases have one, and which.
     Candidates,
     /// Starts in full.
     Starts,
+    /// What starts are relative to.
+    StartBases,
+    /// Starts relative to that.
+    StartOffsets,
+    /// Starts in an event that moved leases of many tables.
+    EventStarts,
+    /// Starts that are neither.
+    OddStarts,
     /// Starts as the time to the expiration.
     Periods,
     /// Logical parts of starts.
     StartLogicals,
-    /// Expirations (in the compact formats, those that are not the common one).
+    /// Expirations (but in `naive` only those that are not the common one).
     Expirations,
 }
 
 impl Part {
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 21] = [
         Self::Header,
         Self::Names,
         Self::NodeIds,
@@ -53,10 +63,15 @@ impl Part {
         Self::Flags,
         Self::Holes,
         Self::Nodes,
+        Self::Holders,
         Self::HolderNames,
         Self::HolderIds,
         Self::Candidates,
         Self::Starts,
+        Self::StartBases,
+        Self::StartOffsets,
+        Self::EventStarts,
+        Self::OddStarts,
         Self::Periods,
         Self::StartLogicals,
         Self::Expirations,
@@ -74,10 +89,15 @@ impl Part {
             Self::Flags => "flags",
             Self::Holes => "holes",
             Self::Nodes => "holders and candidates",
+            Self::Holders => "holders",
             Self::HolderNames => "holder names",
             Self::HolderIds => "holder ids",
             Self::Candidates => "candidates",
             Self::Starts => "starts",
+            Self::StartBases => "starts: bases",
+            Self::StartOffsets => "starts: offsets",
+            Self::EventStarts => "starts: event",
+            Self::OddStarts => "starts: odd ones",
             Self::Periods => "periods",
             Self::StartLogicals => "start logicals",
             Self::Expirations => "expirations",
@@ -92,6 +112,8 @@ pub struct Anatomy {
     pub decoded: Decoded,
     /// Parts that take bytes, and how many; the sum is the size of the batch.
     pub parts: Vec<(Part, usize)>,
+    /// How parts are encoded, where the format has a choice.
+    pub notes: Vec<(Part, String)>,
     /// Partitions without a lease that take a byte.
     pub holes: usize,
 }
@@ -105,13 +127,18 @@ pub fn dissect(format: Option<Format>, bytes: &[u8]) -> Result<Anatomy, DecodeEr
     let mut tally = Tally::new(bytes);
     match decoded.format {
         Format::Naive => naive::tally(&mut tally)?,
+        Format::Columnar => columnar::tally(bytes, &mut tally)?,
         _ => compact::tally(&mut tally)?,
     }
     let sizes = Part::ALL.into_iter().zip(tally.sizes);
     Ok(Anatomy {
-        decoded,
         parts: sizes.filter(|(_, size)| *size > 0).collect(),
-        holes: tally.sizes[Part::Holes as usize],
+        holes: match decoded.format {
+            Format::Columnar => 0,
+            _ => tally.sizes[Part::Holes as usize],
+        },
+        notes: tally.notes,
+        decoded,
     })
 }
 
@@ -119,6 +146,7 @@ pub fn dissect(format: Option<Format>, bytes: &[u8]) -> Result<Anatomy, DecodeEr
 pub(crate) struct Tally<'a> {
     pub(crate) reader: Reader<'a>,
     sizes: [usize; Part::ALL.len()],
+    notes: Vec<(Part, String)>,
     counted: usize,
 }
 
@@ -127,6 +155,7 @@ impl<'a> Tally<'a> {
         Self {
             reader: Reader::new(bytes),
             sizes: [0; Part::ALL.len()],
+            notes: Vec::new(),
             counted: 0,
         }
     }
@@ -136,6 +165,11 @@ impl<'a> Tally<'a> {
         let end = self.reader.offset();
         self.sizes[part as usize] += end - self.counted;
         self.counted = end;
+    }
+
+    /// Says how a part is encoded.
+    pub(crate) fn note(&mut self, part: Part, note: String) {
+        self.notes.push((part, note));
     }
 
     /// A variable-length integer of a part.

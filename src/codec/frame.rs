@@ -3,11 +3,14 @@
 //! It says what the payload is, and its checksum covers both, so that a reader knows whether it
 //! may trust the bytes before it reads them. A `compact-v1` batch cut exactly before its zones
 //! can't be told from a whole one otherwise.
+//!
+//! `columnar` carries all that itself: its payload is its record.
 
 use thiserror::Error;
 
 use super::error::DecodeError;
-use super::{Decoded, Format, decode_as};
+use super::columnar::{self, LeaseBatchView};
+use super::{DecodeLimits, Decoded, Format, decode_as};
 
 /// The first four bytes. No format starts with them.
 pub const MAGIC: [u8; 4] = *b"\x89LHR";
@@ -23,6 +26,7 @@ const CHECKED_SIZE: usize = HEADER_SIZE - 4;
 
 /// A record that was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Record<'a> {
     /// What the payload is.
     pub format: Format,
@@ -30,20 +34,45 @@ pub struct Record<'a> {
     pub payload: &'a [u8],
 }
 
-impl Record<'_> {
+impl<'a> Record<'a> {
     /// Reads the payload as the batch that it is.
     pub fn decode(&self) -> Result<Decoded, DecodeError> {
-        decode_as(self.format, self.payload)
+        match self.format {
+            // [`open`] has verified what a reader would verify again.
+            Format::Columnar => {
+                let max_leases = DecodeLimits::default().max_leases;
+                columnar::decode::decode_verified(self.payload, max_leases)
+            }
+            format => decode_as(format, self.payload),
+        }
+    }
+
+    /// The payload, of which only what is asked for is read; `None` if its format must be read
+    /// as a whole.
+    pub fn view(&self) -> Option<Result<LeaseBatchView<'a>, DecodeError>> {
+        let columnar = self.format == Format::Columnar;
+        columnar.then(|| LeaseBatchView::open_verified(self.payload))
+    }
+}
+
+/// Bytes before the payload in the record of a format.
+pub const fn header_size(format: Format) -> usize {
+    match format {
+        Format::Columnar => 0,
+        _ => HEADER_SIZE,
     }
 }
 
 /// Whether bytes claim to be a record.
 pub fn is_record(bytes: &[u8]) -> bool {
-    bytes.starts_with(&MAGIC)
+    bytes.starts_with(&MAGIC) || bytes.starts_with(&columnar::MAGIC)
 }
 
-/// The record of a payload (of less than 4 GiB).
+/// The record of a payload (of less than 4 GiB): a `columnar` one is the payload as it is.
 pub fn wrap(format: Format, payload: &[u8]) -> Result<Vec<u8>, FrameError> {
+    if format == Format::Columnar {
+        return Ok(payload.to_vec());
+    }
     let Ok(len) = u32::try_from(payload.len()) else {
         return Err(FrameError::PayloadTooLarge(payload.len()));
     };
@@ -60,6 +89,13 @@ pub fn wrap(format: Format, payload: &[u8]) -> Result<Vec<u8>, FrameError> {
 
 /// Verifies a record: the bytes must be one and nothing else.
 pub fn open(bytes: &[u8]) -> Result<Record<'_>, FrameError> {
+    if bytes.starts_with(&columnar::MAGIC) {
+        columnar::seal::verify(bytes)?;
+        return Ok(Record {
+            format: Format::Columnar,
+            payload: bytes,
+        });
+    }
     if !bytes.starts_with(&MAGIC) {
         let differ = bytes
             .iter()
@@ -99,6 +135,7 @@ pub fn open(bytes: &[u8]) -> Result<Record<'_>, FrameError> {
     }
     // Only now: a flipped bit in this byte is a damaged record, not an unknown format.
     let known = Format::ALL.into_iter().find(|known| code(*known) == format);
+    let known = known.filter(|known| header_size(*known) > 0);
     let format = known.ok_or(FrameError::UnknownFormat(format))?;
     Ok(Record { format, payload })
 }
@@ -110,6 +147,8 @@ fn code(format: Format) -> u8 {
         Format::CompactV1TablesOnly => 2,
         Format::CompactV1 => 3,
         Format::CompactV2 => 4,
+        // Never written: its record is another.
+        Format::Columnar => 5,
     }
 }
 
@@ -120,12 +159,24 @@ fn checksum(header: &[u8], payload: &[u8]) -> u32 {
     hasher.finalize()
 }
 
+impl From<columnar::seal::Broken> for FrameError {
+    fn from(broken: columnar::seal::Broken) -> Self {
+        use columnar::seal::Broken;
+        match broken {
+            Broken::Magic => Self::NotARecord,
+            Broken::Version(version) => Self::UnknownVersion(version),
+            Broken::Length { expected, found } => Self::Length { expected, found },
+            Broken::Checksum { stored, computed } => Self::Checksum { stored, computed },
+        }
+    }
+}
+
 /// Why bytes are not a record that this reader understands.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FrameError {
     /// Other bytes than the magic.
-    #[error("byte 0: not a stored record (no magic 89 4c 48 52)")]
+    #[error("byte 0: not a stored record (no magic 89 4c 48 52, or 89 4c 48 43 of columnar)")]
     NotARecord,
     /// A later layout.
     #[error("byte 4: version {0} of the stored record is unknown to this reader, which knows 1")]
@@ -134,7 +185,7 @@ pub enum FrameError {
     #[error("byte 5: format code {0} is unknown to this reader: a newer release wrote it")]
     UnknownFormat(u8),
     /// Cut, or something follows.
-    #[error("byte 6: the stored record should have {expected} bytes, but there are {found}")]
+    #[error("the stored record should have {expected} bytes, but there are {found}")]
     Length {
         /// By the header (or the smallest header).
         expected: u64,
@@ -142,7 +193,7 @@ pub enum FrameError {
         found: usize,
     },
     /// Damaged.
-    #[error("byte 10: checksum {stored:08x} does not match the content ({computed:08x})")]
+    #[error("the stored record's checksum {stored:08x} does not match the content ({computed:08x})")]
     Checksum {
         /// In the record.
         stored: u32,

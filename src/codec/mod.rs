@@ -5,6 +5,7 @@
 //! take in the oldest one); docs/FORMATS.md has the byte tables.
 
 pub mod anatomy;
+pub mod columnar;
 mod compact;
 pub mod delta;
 pub mod error;
@@ -21,6 +22,7 @@ use thiserror::Error;
 
 use crate::model::batch::LeaseBatch;
 
+pub use columnar::LeaseBatchView;
 pub use delta::{Chain, Delta, DeltaError, is_delta};
 pub use error::{DecodeError, Defect, EncodeError};
 pub use naive::{naive_row_size, naive_size};
@@ -37,15 +39,18 @@ pub enum Format {
     CompactV1,
     /// The same with more than 8 ids under at most 8 names.
     CompactV2,
+    /// One column per field, near the entropy; see [`columnar`].
+    Columnar,
 }
 
 impl Format {
     /// All formats, oldest first.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 5] = [
         Self::Naive,
         Self::CompactV1TablesOnly,
         Self::CompactV1,
         Self::CompactV2,
+        Self::Columnar,
     ];
 
     /// Its name on the command line and in reports.
@@ -55,6 +60,7 @@ impl Format {
             Self::CompactV1TablesOnly => "compact-v1-tables-only",
             Self::CompactV1 => "compact-v1",
             Self::CompactV2 => "compact-v2",
+            Self::Columnar => "columnar",
         }
     }
 }
@@ -76,7 +82,10 @@ impl FromStr for Format {
 
 /// No format has this name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("`{0}` is not a format: expected naive, compact-v1-tables-only, compact-v1 or compact-v2")]
+#[error(
+    "`{0}` is not a format: expected naive, compact-v1-tables-only, compact-v1, compact-v2 or \
+     columnar"
+)]
 pub struct UnknownFormat(String);
 
 /// A batch that was read, and how.
@@ -110,6 +119,7 @@ pub fn encode_into(
     let before = out.len();
     let result = match format {
         Format::Naive => naive::encode(batch, out),
+        Format::Columnar => columnar::encode::encode(batch, out),
         _ => compact::encode::encode(batch, format, out),
     };
     if result.is_err() {
@@ -118,9 +128,33 @@ pub fn encode_into(
     result
 }
 
+/// How much a reader takes on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DecodeLimits {
+    /// The most leases of a `columnar` batch, whose columns may have no width: a few bytes can
+    /// then stand for any number of leases, of 32 bytes each once they are read. In the other
+    /// formats each lease takes bytes.
+    pub max_leases: usize,
+}
+
+impl Default for DecodeLimits {
+    /// 16 Mi leases, half a gigabyte. No writer writes more.
+    fn default() -> Self {
+        Self {
+            max_leases: 16 << 20,
+        }
+    }
+}
+
 /// Reads a batch in whichever format it is; see [`sniff`].
 pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
+    decode_with(bytes, DecodeLimits::default())
+}
+
+/// The same with other limits than the default ones.
+pub fn decode_with(bytes: &[u8], limits: DecodeLimits) -> Result<Decoded, DecodeError> {
     match family(bytes) {
+        Some(Family::Columnar) => columnar::decode::decode(bytes, limits.max_leases),
         Some(Family::Compact) => compact::decode::decode(bytes),
         Some(Family::Naive) => naive::decode(bytes),
         None if bytes.len() < 4 => Err(DecodeError {
@@ -134,8 +168,8 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
             offset: 0,
             field: "magic",
             defect: Defect::Invalid(
-                "no lease batch: neither the magic of the compact formats (bytes 1 to 3 efbe43) \
-                 nor a number of naive records that these bytes can carry"
+                "no lease batch: neither the magic of columnar (894c4843) nor that of the \
+                 compact formats (bytes 1 to 3 efbe43) nor a number of naive records that these bytes can carry"
                     .to_owned(),
             ),
         }),
@@ -145,10 +179,16 @@ pub fn decode(bytes: &[u8]) -> Result<Decoded, DecodeError> {
 /// Reads a batch that must be in the given format. A `compact-v1` batch may lack the section for
 /// zones (and is then reported as [`Format::CompactV1TablesOnly`]), but not the other way round.
 pub fn decode_as(format: Format, bytes: &[u8]) -> Result<Decoded, DecodeError> {
-    if format == Format::Naive {
-        return naive::decode(bytes);
-    }
-    let decoded = compact::decode::decode(bytes)?;
+    let decoded = match (format, family(bytes)) {
+        (Format::Naive, _) => return naive::decode(bytes),
+        (Format::Columnar, found) if !matches!(found, Some(Family::Compact)) => {
+            return columnar::decode::decode(bytes, DecodeLimits::default().max_leases);
+        }
+        (_, Some(Family::Columnar)) => {
+            columnar::decode::decode(bytes, DecodeLimits::default().max_leases)?
+        }
+        _ => compact::decode::decode(bytes)?,
+    };
     let same = decoded.format == format
         || (format, decoded.format) == (Format::CompactV1, Format::CompactV1TablesOnly);
     if same {
@@ -167,6 +207,7 @@ pub fn decode_as(format: Format, bytes: &[u8]) -> Result<Decoded, DecodeError> {
 pub fn sniff(bytes: &[u8]) -> Option<Format> {
     match (family(bytes)?, bytes.first()?) {
         (Family::Naive, _) => Some(Format::Naive),
+        (Family::Columnar, _) => Some(Format::Columnar),
         (Family::Compact, 1) => match compact::decode::decode(bytes) {
             Ok(decoded) => Some(decoded.format),
             Err(_) => Some(Format::CompactV1),
@@ -178,12 +219,15 @@ pub fn sniff(bytes: &[u8]) -> Option<Format> {
 
 enum Family {
     Naive,
+    Columnar,
     Compact,
 }
 
 fn family(bytes: &[u8]) -> Option<Family> {
     if bytes.get(1..4) == Some(&compact::MAGIC) {
         Some(Family::Compact)
+    } else if bytes.starts_with(&columnar::MAGIC) {
+        Some(Family::Columnar)
     } else {
         naive::plausible(bytes).then_some(Family::Naive)
     }

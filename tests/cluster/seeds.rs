@@ -22,6 +22,14 @@ fn draw(seed: u64) -> String {
         1_000 + random.below(400_000),
         random.below(300_000),
     );
+    let formats = ["compact-v2", "columnar", "naive"];
+    let format = formats[random.below(formats.len() as u64) as usize];
+    let layout = ["full", "delta", "delta"][random.below(3) as usize];
+    let every = 2 + random.below(20);
+    let _ = write!(
+        text,
+        "[store]\nformat = '{format}'\nlayout = '{layout}'\nsnapshot_every = {every}\n",
+    );
     let actions = [
         "restart-node",
         "crash-node",

@@ -24,7 +24,7 @@ fn begun() -> (MemoryStore, u64) {
         known: 0,
         time: ts(1),
     };
-    let StoreReply::Won(epoch) = execute(&store, Format::CompactV2, take, None) else {
+    let StoreReply::Won(epoch) = execute(&store, Format::Columnar, take, None) else {
         panic!("the first one takes it");
     };
     for form in [Form::Snapshot, Form::Delta, Form::Delta] {
@@ -61,7 +61,7 @@ fn ask(store: &MemoryStore, epoch: u64, chain: Chain, form: Form) -> StoreReply 
         },
     };
     let request = StoreRequest::Write(Box::new(write));
-    execute(store, Format::CompactV2, request, None)
+    execute(store, Format::Columnar, request, None)
 }
 
 fn won(reply: &StoreReply) -> bool {
@@ -118,7 +118,7 @@ fn a_write_under_another_epoch_loses() {
             known: epoch,
             time: ts(2),
         };
-        execute(&store, Format::CompactV2, take, None);
+        execute(&store, Format::Columnar, take, None);
         let reply = ask(&store, epoch, chain(&store), form);
         assert!(matches!(reply, StoreReply::Lost(_)), "{form:?}");
     }

@@ -34,7 +34,7 @@ impl Course {
     /// From a batch to just before the next snapshot, which is `columnar`.
     fn of(batch: &LeaseBatch, changed: usize, snapshot_every: u32) -> Result<Self, String> {
         let snapshot =
-            codec::encode(Format::CompactV2, batch).map_err(|error| error.to_string())?;
+            codec::encode(Format::Columnar, batch).map_err(|error| error.to_string())?;
         // Deltas begin at what a reader of the snapshot has.
         let batch = codec::decode(&snapshot)
             .map_err(|error| error.to_string())?
@@ -129,7 +129,7 @@ impl Courses {
             })
             .collect();
         json!({
-            "snapshot_format": Format::CompactV2.name(),
+            "snapshot_format": Format::Columnar.name(),
             "snapshot_every": self.snapshot_every,
             "renewals": courses,
         })

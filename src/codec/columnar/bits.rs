@@ -1,0 +1,153 @@
+//! Numbers of a fixed width, lowest bit first, packed without gaps.
+
+use super::super::error::{DecodeError, Defect};
+use super::super::reader::{Reader, fault, invalid};
+
+/// The widest number: with up to seven bits before it, it lies within eight bytes.
+pub(super) const MAX_WIDTH: u32 = 57;
+
+/// The eight bytes at an offset; zeros stand for those after the end.
+#[inline]
+pub(super) fn load(bytes: &[u8], at: usize) -> u64 {
+    match bytes.get(at..).and_then(<[u8]>::first_chunk) {
+        Some(whole) => u64::from_le_bytes(*whole),
+        None => load_last(bytes, at),
+    }
+}
+
+#[cold]
+fn load_last(bytes: &[u8], at: usize) -> u64 {
+    let rest = bytes.get(at..).unwrap_or_default();
+    let mut whole = [0; 8];
+    for (slot, byte) in whole.iter_mut().zip(rest) {
+        *slot = *byte;
+    }
+    u64::from_le_bytes(whole)
+}
+
+/// The number of `width` bits (at most [`MAX_WIDTH`]) at a bit offset.
+#[inline]
+pub(super) fn number(bytes: &[u8], bit: usize, width: u32) -> u64 {
+    load(bytes, bit >> 3) >> (bit & 7) & mask(width)
+}
+
+/// 64 bits at a bit offset.
+#[inline]
+pub(super) fn word(bytes: &[u8], bit: usize) -> u64 {
+    let shift = bit & 7;
+    let low = load(bytes, bit >> 3) >> shift;
+    if shift == 0 {
+        return low;
+    }
+    let next = bytes.get((bit >> 3) + 8).copied().unwrap_or(0);
+    low | u64::from(next) << (64 - shift)
+}
+
+/// The lowest `width` bits (below 64).
+#[inline]
+pub(super) const fn mask(width: u32) -> u64 {
+    (1 << width) - 1
+}
+
+/// Bits that a number needs: none for 0.
+#[inline]
+pub(super) const fn width(number: u64) -> u32 {
+    u64::BITS - number.leading_zeros()
+}
+
+/// Takes a field of some bits; those that fill up its last byte must be clear.
+pub(super) fn take<'a>(
+    reader: &mut Reader<'a>,
+    field: &'static str,
+    bits: u128,
+) -> Result<&'a [u8], DecodeError> {
+    let offset = reader.offset();
+    let left = reader.rest().len();
+    let len = bits.div_ceil(8);
+    let Some(len) = usize::try_from(len).ok().filter(|len| *len <= left) else {
+        let missing = usize::try_from(len - left as u128).unwrap_or(usize::MAX);
+        return Err(fault(offset + left, field, Defect::Truncated { missing }));
+    };
+    let taken = reader.take(len, field)?;
+    let used = (bits % 8) as u32;
+    match taken.last() {
+        Some(last) if used > 0 && last >> used != 0 => Err(invalid(
+            offset + len - 1,
+            field,
+            format!("bits after the last number are set ({last:02x})"),
+        )),
+        _ => Ok(taken),
+    }
+}
+
+/// Appends numbers of any widths.
+#[derive(Default)]
+pub(super) struct BitWriter {
+    bytes: Vec<u8>,
+    pending: u64,
+    filled: u32,
+}
+
+impl BitWriter {
+    pub(super) fn with_capacity(bytes: usize) -> Self {
+        Self {
+            bytes: Vec::with_capacity(bytes + 8),
+            ..Self::default()
+        }
+    }
+
+    /// Appends the lowest `width` bits (at most [`MAX_WIDTH`]) of a number that has no others.
+    #[inline]
+    pub(super) fn put(&mut self, number: u64, width: u32) {
+        self.pending |= number << self.filled;
+        self.filled += width;
+        if self.filled >= 64 - MAX_WIDTH {
+            self.flush();
+        }
+    }
+
+    #[inline]
+    fn flush(&mut self) {
+        let whole = self.filled >> 3;
+        let end = self.bytes.len() + whole as usize;
+        self.bytes.extend_from_slice(&self.pending.to_le_bytes());
+        self.bytes.truncate(end);
+        self.pending = if whole == 8 { 0 } else { self.pending >> (8 * whole) };
+        self.filled &= 7;
+    }
+
+    /// All bytes, the last filled up with zeros.
+    pub(super) fn finish(mut self) -> Vec<u8> {
+        self.flush();
+        if self.filled > 0 {
+            self.bytes.push(self.pending as u8);
+        }
+        self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_any_width_come_back() {
+        let numbers: Vec<(u64, u32)> = (0..400u64)
+            .map(|i| {
+                let width = (i * 7 % 58) as u32;
+                (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) & mask(width), width)
+            })
+            .collect();
+        let mut writer = BitWriter::default();
+        for (number, width) in &numbers {
+            writer.put(*number, *width);
+        }
+        let bytes = writer.finish();
+        let mut bit = 0;
+        for (expected, width) in numbers {
+            assert_eq!(number(&bytes, bit, width), expected);
+            bit += width as usize;
+        }
+        assert_eq!(bytes.len(), bit.div_ceil(8));
+    }
+}

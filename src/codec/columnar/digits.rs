@@ -1,0 +1,307 @@
+//! A column of numbers below a radix: several of them, as the digits of one number, in as many
+//! bits as that needs. Every digit is found without reading the others.
+
+use super::bits;
+
+/// Digits that may share a number. Three or five of them waste little for any radix.
+const GROUPS: [u32; 4] = [1, 2, 3, 5];
+
+/// The most digits of a number, and the most that [`Digits::read`] may write beyond the end of
+/// what was asked for, before and after.
+pub(super) const MAX_GROUP: usize = 5;
+
+/// How digits below a radix are packed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Digits {
+    radix: u64,
+    group: u32,
+    width: u32,
+    reciprocal: u64,
+}
+
+impl Digits {
+    /// Digits of a radix, `group` to a number. `None` if the number would be too wide, or if
+    /// there is no such grouping.
+    pub(super) fn new(radix: u64, group: u32) -> Option<Self> {
+        if radix == 0 || !GROUPS.contains(&group) || radix == 1 && group != 1 {
+            return None;
+        }
+        let largest = u128::from(radix).checked_pow(group)?.checked_sub(1)?;
+        let width = u128::BITS - largest.leading_zeros();
+        (width <= bits::MAX_WIDTH).then_some(Self {
+            radix,
+            group,
+            width,
+            reciprocal: (u64::MAX / radix).wrapping_add(1),
+        })
+    }
+
+    /// The smallest packing of `len` digits; of equally small ones the simplest.
+    pub(super) fn smallest(radix: u64, len: u64) -> Self {
+        let all = GROUPS.into_iter().filter_map(|group| Self::new(radix, group));
+        let best = all.min_by_key(|digits| (digits.size(len), digits.group));
+        best.unwrap_or(Self {
+            radix: 1,
+            group: 1,
+            width: 0,
+            reciprocal: 0,
+        })
+    }
+
+    /// Digits are below it.
+    pub(super) fn radix(&self) -> u64 {
+        self.radix
+    }
+
+    /// Digits to a number.
+    pub(super) fn group(&self) -> u32 {
+        self.group
+    }
+
+    /// Bits of a number.
+    pub(super) fn width(&self) -> u32 {
+        self.width
+    }
+
+    /// Bits of `len` digits.
+    pub(super) fn bits(&self, len: u64) -> u128 {
+        u128::from(len.div_ceil(self.group.into())) * u128::from(self.width)
+    }
+
+    /// Bytes of `len` digits.
+    pub(super) fn size(&self, len: u64) -> u64 {
+        u64::try_from(self.bits(len).div_ceil(8)).unwrap_or(u64::MAX)
+    }
+
+    /// Whether a division by the radix takes more than a multiplication: only where the rounded
+    /// reciprocal is not exact for every number of this width.
+    fn divides(&self) -> bool {
+        self.width + bits::width(self.radix) > 63
+    }
+
+    /// Reads the numbers that hold the digits `from..to`, adds `base` to each digit and writes
+    /// them to the front of `out`: the digit `from` comes at `from % group`. Returns the first
+    /// number that is no group of digits below the radix.
+    pub(super) fn read<T: Lane>(
+        &self,
+        bytes: &[u8],
+        from: usize,
+        to: usize,
+        base: u64,
+        out: &mut [T],
+    ) -> Result<(), usize> {
+        let group = self.group as usize;
+        let first = from / group;
+        let numbers = to.div_ceil(group) - first;
+        if self.width == 0 {
+            out.iter_mut().take(to - from).for_each(|slot| *slot = T::of(base));
+            return Ok(());
+        }
+        let sound = match (self.group, self.divides()) {
+            (1, _) => self.unpack::<1, false, T>(bytes, first, numbers, base, out),
+            (2, false) => self.unpack::<2, false, T>(bytes, first, numbers, base, out),
+            (2, true) => self.unpack::<2, true, T>(bytes, first, numbers, base, out),
+            (3, false) => self.unpack::<3, false, T>(bytes, first, numbers, base, out),
+            (3, true) => self.unpack::<3, true, T>(bytes, first, numbers, base, out),
+            _ if self.radix == 3 => ternary(bytes, first, numbers, base, out),
+            (_, false) => self.unpack::<5, false, T>(bytes, first, numbers, base, out),
+            (_, true) => self.unpack::<5, true, T>(bytes, first, numbers, base, out),
+        };
+        if sound {
+            return Ok(());
+        }
+        let limit = self.radix.pow(self.group);
+        let number = |at: usize| bits::number(bytes, at * self.width as usize, self.width);
+        let bad = (first..first + numbers).find(|at| number(*at) >= limit);
+        Err(bad.unwrap_or(first))
+    }
+
+    #[inline]
+    fn unpack<const GROUP: usize, const DIVIDES: bool, T: Lane>(
+        &self,
+        bytes: &[u8],
+        first: usize,
+        numbers: usize,
+        base: u64,
+        out: &mut [T],
+    ) -> bool {
+        let Self {
+            radix,
+            width,
+            reciprocal,
+            ..
+        } = *self;
+        let mask = bits::mask(width);
+        let mut bit = first * width as usize;
+        let mut excess = false;
+        let (groups, _) = out.as_chunks_mut::<GROUP>();
+        for slots in groups.iter_mut().take(numbers) {
+            let mut number = bits::load(bytes, bit >> 3) >> (bit & 7) & mask;
+            bit += width as usize;
+            let (last, others) = match slots.split_last_mut() {
+                Some(split) => split,
+                None => return false,
+            };
+            for slot in others {
+                let quotient = if DIVIDES {
+                    number / radix
+                } else {
+                    (u128::from(number) * u128::from(reciprocal) >> 64) as u64
+                };
+                *slot = T::of(base + (number - quotient * radix));
+                number = quotient;
+            }
+            excess |= number >= radix;
+            *last = T::of(base.wrapping_add(number));
+        }
+        !excess
+    }
+
+    /// Packs digits; all calls but the last one for a writer bring whole groups.
+    pub(super) fn write<T: Lane>(&self, digits: &[T], out: &mut bits::BitWriter) {
+        match self.group {
+            _ if self.width == 0 => {}
+            1 => self.pack::<1, T>(digits, out),
+            2 => self.pack::<2, T>(digits, out),
+            3 => self.pack::<3, T>(digits, out),
+            _ => self.pack::<5, T>(digits, out),
+        }
+    }
+
+    fn pack<const GROUP: usize, T: Lane>(&self, digits: &[T], out: &mut bits::BitWriter) {
+        let (groups, rest) = digits.as_chunks::<GROUP>();
+        let join = |digits: &[T]| {
+            let digits = digits.iter().rev();
+            digits.fold(0, |number: u64, digit| number * self.radix + digit.number())
+        };
+        for group in groups {
+            out.put(join(group), self.width);
+        }
+        if !rest.is_empty() {
+            out.put(join(rest), self.width);
+        }
+    }
+}
+
+/// What digits are read into.
+pub(super) trait Lane: Copy {
+    /// From a number that fits.
+    fn of(number: u64) -> Self;
+    /// The number.
+    fn number(self) -> u64;
+}
+
+impl Lane for u64 {
+    #[inline]
+    fn of(number: u64) -> Self {
+        number
+    }
+
+    #[inline]
+    fn number(self) -> u64 {
+        self
+    }
+}
+
+impl Lane for u32 {
+    #[inline]
+    fn of(number: u64) -> Self {
+        number as Self
+    }
+
+    #[inline]
+    fn number(self) -> u64 {
+        self.into()
+    }
+}
+
+/// The five ternary digits of each byte below 243.
+const TERNARY: [[u8; 5]; 256] = {
+    let mut table = [[0; 5]; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut number = byte;
+        let mut digit = 0;
+        while digit < 5 {
+            table[byte][digit] = (number % 3) as u8;
+            number /= 3;
+            digit += 1;
+        }
+        byte += 1;
+    }
+    table
+};
+
+/// Three nodes are the commonest radix: five digits to a byte, by a table.
+fn ternary<T: Lane>(
+    bytes: &[u8],
+    first: usize,
+    numbers: usize,
+    base: u64,
+    out: &mut [T],
+) -> bool {
+    let bytes = bytes.get(first..).unwrap_or_default();
+    let (groups, _) = out.as_chunks_mut::<5>();
+    let mut excess = false;
+    for (slots, byte) in groups.iter_mut().take(numbers).zip(bytes) {
+        let digits = TERNARY[usize::from(*byte)];
+        for (slot, digit) in slots.iter_mut().zip(digits) {
+            *slot = T::of(base + u64::from(digit));
+        }
+        excess |= *byte >= 243;
+    }
+    !excess
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sample(radix: u64, len: u64) -> Vec<u64> {
+        let mut random = crate::model::workload::SplitMix64::new(radix);
+        let mut digits: Vec<_> = (0..len).map(|_| random.below(radix)).collect();
+        digits.extend([radix - 1; 7]);
+        digits
+    }
+
+    #[test]
+    fn digits_of_every_packing_come_back_from_anywhere() {
+        let mut radices: Vec<u64> = (1..140).collect();
+        radices.extend((7..48).flat_map(|bits| [(1 << bits) - 1, 1 << bits, (1 << bits) + 1]));
+        for radix in radices {
+            let expected = sample(radix, 40);
+            for group in GROUPS {
+                let Some(digits) = Digits::new(radix, group) else {
+                    continue;
+                };
+                let mut writer = bits::BitWriter::default();
+                digits.write(&expected, &mut writer);
+                let bytes = writer.finish();
+                assert_eq!(bytes.len() as u64, digits.size(expected.len() as u64));
+                for (from, to) in [(0, 47), (0, 1), (13, 13), (13, 14), (4, 40), (46, 47)] {
+                    let mut out = [0; 60];
+                    digits.read(&bytes, from, to, 0, &mut out).unwrap();
+                    let skip = if radix == 1 { 0 } else { from % group as usize };
+                    let read = &out[skip..][..to - from];
+                    assert_eq!(read, &expected[from..to], "{digits:?} {from}..{to}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_group_out_of_range_is_found() {
+        for (radix, group) in [(3, 5), (3, 1), (50, 3), (5, 2), (7, 5)] {
+            let digits = Digits::new(radix, group).unwrap();
+            let mut writer = bits::BitWriter::default();
+            for number in [0, radix.pow(group) - 1, radix.pow(group), 0] {
+                writer.put(number, digits.width);
+            }
+            let bytes = writer.finish();
+            let read = |from, to| digits.read(&bytes, from, to, 0, &mut [0u64; 30]);
+            let group = group as usize;
+            assert_eq!(read(0, 2 * group), Ok(()));
+            assert_eq!(read(group, 4 * group), Err(2));
+        }
+    }
+}
