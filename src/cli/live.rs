@@ -10,7 +10,7 @@ use tracing_subscriber::EnvFilter;
 use crate::daemon::view::{Status, View};
 
 use super::failure::Failure;
-use super::output::count;
+use super::output::{count, decimal};
 
 /// Whether to show live lines: on a terminal, unless log lines were asked for.
 pub(super) fn is_wanted(log: Option<&str>) -> bool {
@@ -105,7 +105,7 @@ fn ratio(status: &Status) -> String {
 pub(super) fn summary(status: &Status) -> String {
     format!(
         "{} of cluster time: {} batches stored, {} of them renewals; {} leases held, {} granted, \
-         {} expired; the last batch took {} bytes, naive would have taken {}",
+         {} expired; the last batch took {} bytes, naive would have taken {}{}{}",
         elapsed(status),
         count(status.batches),
         count(status.renewals),
@@ -114,5 +114,40 @@ pub(super) fn summary(status: &Status) -> String {
         count(status.expired),
         count(status.stored_bytes),
         count(status.naive_bytes),
+        split(status),
+        since_settled(status),
+    )
+}
+
+/// Snapshots and deltas, if there are any.
+fn split(status: &Status) -> String {
+    let deltas = status.batches.saturating_sub(status.snapshots);
+    if deltas == 0 {
+        return String::new();
+    }
+    format!(
+        "\n{} snapshots took {} bytes, {} deltas {}",
+        count(status.snapshots),
+        count(status.snapshot_bytes),
+        count(deltas),
+        count(status.delta_bytes),
+    )
+}
+
+/// How fast it went once every group had its lease and nothing went on.
+fn since_settled(status: &Status) -> String {
+    let Some(settled) = status.settled else {
+        return String::new();
+    };
+    let seconds = |us: u64| decimal(us as f64 / 1e6, 3);
+    let cluster = Duration::from_millis(status.elapsed_ms.saturating_sub(settled.elapsed_ms));
+    format!(
+        "\nquiet with all leases after {}, which took {} s; the {} since then took {} s, {} s of it \
+         for snapshots",
+        humantime::format_duration(Duration::from_millis(settled.elapsed_ms)),
+        seconds(settled.real_us),
+        humantime::format_duration(Duration::from_secs(cluster.as_secs())),
+        seconds(status.real_us.saturating_sub(settled.real_us)),
+        seconds(status.snapshot_us.saturating_sub(settled.snapshot_us)),
     )
 }

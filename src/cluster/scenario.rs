@@ -111,8 +111,8 @@ pub struct StoreSettings {
 impl Default for StoreSettings {
     fn default() -> Self {
         Self {
-            format: Format::CompactV2,
-            layout: Layout::Full,
+            format: Format::Columnar,
+            layout: Layout::Delta,
             snapshot_every: 64,
             retain: Duration::from_secs(10 * 60),
             retain_sizes: Duration::from_secs(30 * 24 * 60 * 60),

@@ -251,7 +251,7 @@ impl Crank {
         self.watch(done)
     }
 
-    /// The moment from which on every group has had its lease.
+    /// The first renewal that changes nothing but the common expiration of all leases.
     fn note_settled(&mut self) {
         if self.settled.is_none() {
             let groups = self.booted.cluster.catalog().group_count();
@@ -311,11 +311,15 @@ impl Crank {
                 if seen.snapshot {
                     self.tally.snapshot_took(decode_time);
                 }
+                let quiet = (self.latest.as_ref())
+                    .is_some_and(|latest| latest.batch.shares_rows(&update.batch));
                 self.latest = Some(update);
                 self.view.update_status(|status| {
                     status.decode_us = decode_time.as_micros() as u64;
                 });
-                self.note_settled();
+                if quiet {
+                    self.note_settled();
+                }
             }
         }
         Ok(())

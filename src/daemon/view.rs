@@ -71,7 +71,7 @@ pub struct Status {
     pub snapshot_us: u64,
     /// Real time since this process began to turn the cluster, microseconds.
     pub real_us: u64,
-    /// When every group had a lease for the first time.
+    /// The first renewal with a lease of every group in which nothing else changed.
     pub settled: Option<Settled>,
     /// Writes that lost, or whose outcome was unknown, since this process began.
     pub writes_lost: u64,
@@ -91,7 +91,8 @@ pub struct Status {
     pub drivers: Vec<String>,
 }
 
-/// How far things were when every group had a lease for the first time.
+/// How far things were when the cluster had become quiet: at the first renewal with a lease of
+/// every group in which nothing else changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Settled {
     /// Cluster time since this process began, milliseconds.

@@ -107,6 +107,10 @@ impl Feed {
 
     fn snapshot(&self, entry: &Entry) -> Result<Taken, RecordError> {
         let state = State::at_snapshot(entry)?;
+        if self.chain.step() > 0 {
+            // Deltas will follow as they did before: the look at all rows belongs to the snapshot.
+            state.chain.digest();
+        }
         Ok(self.taken(state))
     }
 

@@ -33,8 +33,7 @@ pub(super) struct Course {
 impl Course {
     /// From a batch to just before the next snapshot, which is `columnar`.
     fn of(batch: &LeaseBatch, changed: usize, snapshot_every: u32) -> Result<Self, String> {
-        let snapshot =
-            codec::encode(Format::Columnar, batch).map_err(|error| error.to_string())?;
+        let snapshot = codec::encode(Format::Columnar, batch).map_err(|error| error.to_string())?;
         // Deltas begin at what a reader of the snapshot has.
         let batch = codec::decode(&snapshot)
             .map_err(|error| error.to_string())?

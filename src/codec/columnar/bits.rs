@@ -112,7 +112,11 @@ impl BitWriter {
         let end = self.bytes.len() + whole as usize;
         self.bytes.extend_from_slice(&self.pending.to_le_bytes());
         self.bytes.truncate(end);
-        self.pending = if whole == 8 { 0 } else { self.pending >> (8 * whole) };
+        self.pending = if whole == 8 {
+            0
+        } else {
+            self.pending >> (8 * whole)
+        };
         self.filled &= 7;
     }
 

@@ -38,7 +38,9 @@ impl Digits {
 
     /// The smallest packing of `len` digits; of equally small ones the simplest.
     pub(super) fn smallest(radix: u64, len: u64) -> Self {
-        let all = GROUPS.into_iter().filter_map(|group| Self::new(radix, group));
+        let all = GROUPS
+            .into_iter()
+            .filter_map(|group| Self::new(radix, group));
         let best = all.min_by_key(|digits| (digits.size(len), digits.group));
         best.unwrap_or(Self {
             radix: 1,
@@ -94,7 +96,9 @@ impl Digits {
         let first = from / group;
         let numbers = to.div_ceil(group) - first;
         if self.width == 0 {
-            out.iter_mut().take(to - from).for_each(|slot| *slot = T::of(base));
+            out.iter_mut()
+                .take(to - from)
+                .for_each(|slot| *slot = T::of(base));
             return Ok(());
         }
         let sound = match (self.group, self.divides()) {
@@ -233,13 +237,7 @@ const TERNARY: [[u8; 5]; 256] = {
 };
 
 /// Three nodes are the commonest radix: five digits to a byte, by a table.
-fn ternary<T: Lane>(
-    bytes: &[u8],
-    first: usize,
-    numbers: usize,
-    base: u64,
-    out: &mut [T],
-) -> bool {
+fn ternary<T: Lane>(bytes: &[u8], first: usize, numbers: usize, base: u64, out: &mut [T]) -> bool {
     let bytes = bytes.get(first..).unwrap_or_default();
     let (groups, _) = out.as_chunks_mut::<5>();
     let mut excess = false;

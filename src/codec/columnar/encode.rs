@@ -62,7 +62,9 @@ fn check_ids(batch: &LeaseBatch) -> Result<(), EncodeError> {
     };
     let (first, second) = (pair[0], pair[1]);
     let mut rows = batch.rows_as_arrived();
-    let row = rows.find(|row| row.holder() == second.0).or(batch.rows().first());
+    let row = rows
+        .find(|row| row.holder() == second.0)
+        .or(batch.rows().first());
     Err(EncodeError::IdWithTwoNames {
         group: row.map_or(GroupId::first_of(GroupKind::Table, 0), Row::group),
         id: second.1.id,
@@ -132,7 +134,10 @@ fn write_objects(rows: &[Row], survey: &Survey, out: &mut Vec<u8>) {
     let mut before = 0;
     for object in objects {
         let (own, others) = rest.split_at(object.rows as usize);
-        present.extend(own.iter().map(|row| before + u64::from(row.group().partition())));
+        present.extend(
+            own.iter()
+                .map(|row| before + u64::from(row.group().partition())),
+        );
         rest = others;
         before += u64::from(object.partitions);
     }
@@ -152,7 +157,10 @@ fn write_ids(objects: &[Object], out: &mut Vec<u8>) {
     }
     let distance = |object: &Object| object.key - first.key;
     let stride = others.iter().map(distance).fold(0, greatest_common_divisor);
-    let steps: Vec<u64> = objects.iter().map(|object| distance(object) / stride).collect();
+    let steps: Vec<u64> = objects
+        .iter()
+        .map(|object| distance(object) / stride)
+        .collect();
     let span = steps.last().map_or(1, |last| last + 1);
     varint::put(out, stride as i64);
     varint::put(out, (span - objects.len() as u64) as i64);
@@ -204,7 +212,11 @@ fn write_holders(batch: &LeaseBatch, survey: &Survey, out: &mut Vec<u8>) {
         pack_holders(rows, &digits, |holder| holder, out);
         return;
     }
-    let mut frequent: Vec<u64> = counts.iter().take(radix).map(|(_, n)| (*n).into()).collect();
+    let mut frequent: Vec<u64> = counts
+        .iter()
+        .take(radix)
+        .map(|(_, n)| (*n).into())
+        .collect();
     frequent.sort_unstable();
     set_write::write(out, nodes as u64, &frequent);
     let mut digit_of = vec![RARE; nodes];
@@ -291,6 +303,9 @@ fn write_expirations(batch: &LeaseBatch, own: &[u64], out: &mut Vec<u8>) {
         .map(|(at, _)| at)
         .collect();
     set_write::write(out, own.len() as u64, &with_logical);
-    let logicals: Vec<u64> = logicals.into_iter().filter(|logical| *logical != 0).collect();
+    let logicals: Vec<u64> = logicals
+        .into_iter()
+        .filter(|logical| *logical != 0)
+        .collect();
     ints::write(out, &logicals);
 }

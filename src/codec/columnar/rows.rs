@@ -276,7 +276,10 @@ impl Dense<'_> {
                 self.check(segment.base, starts, EVENTS.then_some(relative))?;
             }
             let partition = segment.first.partition();
-            let columns = holders.iter().zip(starts).zip(candidates.iter().zip(relative));
+            let columns = holders
+                .iter()
+                .zip(starts)
+                .zip(candidates.iter().zip(relative));
             out.extend((partition..).zip(columns).map(
                 |(partition, ((holder, start), (candidate, relative)))| {
                     let base = match EVENTS {

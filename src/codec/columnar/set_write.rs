@@ -129,7 +129,9 @@ mod tests {
         write(&mut bytes, universe, members);
         let mut words = vec![0u64; universe.div_ceil(64).min(1000) as usize];
         if universe <= 64_000 {
-            members.iter().for_each(|m| words[(m / 64) as usize] |= 1 << (m % 64));
+            members
+                .iter()
+                .for_each(|m| words[(m / 64) as usize] |= 1 << (m % 64));
             let bitmap = Bitmap {
                 words,
                 len: universe,
@@ -144,7 +146,10 @@ mod tests {
         reader.finish("end").unwrap();
         assert_eq!(set.len(), members.len() as u64);
         let step = (universe / 300).max(1) as usize;
-        for position in (0..universe + 2).step_by(step).chain(members.iter().copied().take(50)) {
+        for position in (0..universe + 2)
+            .step_by(step)
+            .chain(members.iter().copied().take(50))
+        {
             let below = members.partition_point(|member| *member < position) as u64;
             let within = members.binary_search(&position).is_ok();
             assert_eq!(set.rank(position).unwrap(), (below, within), "{position}");

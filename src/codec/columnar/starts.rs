@@ -215,9 +215,10 @@ impl Sorted {
                     self.odd_starts.push(start);
                 }
                 // Written in any case and passed only if it counts: no branch to mispredict.
-                if let (Some(slot), Some(event)) =
-                    (self.offsets.get_mut(quiet), self.event_starts.get_mut(events))
-                {
+                if let (Some(slot), Some(event)) = (
+                    self.offsets.get_mut(quiet),
+                    self.event_starts.get_mut(events),
+                ) {
                     *slot = if beyond { 0 } else { offset };
                     *event = start;
                 }
@@ -275,7 +276,8 @@ pub(super) fn write(rows: &[Row], survey: &Survey, out: &mut Vec<u8>) {
     if !sorted.offsets.is_empty() {
         let digits = Digits::smallest(most + 1, sorted.offsets.len() as u64);
         ints::write_head(out, 0, &digits);
-        let mut packed = BitWriter::with_capacity(digits.size(sorted.offsets.len() as u64) as usize);
+        let mut packed =
+            BitWriter::with_capacity(digits.size(sorted.offsets.len() as u64) as usize);
         digits.write(&sorted.offsets, &mut packed);
         out.extend_from_slice(&packed.finish());
     }
@@ -296,7 +298,9 @@ fn write_quiet(rows: &[Row], objects: &[Object], plan: &Plan, furthest: u64, out
     for (mut rows, base) in by_object(rows, objects, plan) {
         while !rows.is_empty() {
             let (now, later) = rows.split_at(rows.len().min(CHUNK - filled));
-            let slots = chunk.get_mut(filled..filled + now.len()).unwrap_or_default();
+            let slots = chunk
+                .get_mut(filled..filled + now.len())
+                .unwrap_or_default();
             for (slot, row) in slots.iter_mut().zip(now) {
                 *slot = row.start().physical() - base;
             }

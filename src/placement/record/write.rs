@@ -20,8 +20,8 @@ pub struct Encoded {
 
 #[derive(Clone, Debug)]
 enum Next {
-    /// A chain begins with this batch.
-    Begins(LeaseBatch),
+    /// A chain begins with this batch; whether deltas will follow.
+    Begins(LeaseBatch, bool),
     /// The chain goes on.
     GoesOn(Chain),
 }
@@ -35,7 +35,14 @@ impl Encoded {
     /// The state that a write at a revision has led to.
     pub fn chain(self, revision: Revision) -> Chain {
         match self.next {
-            Next::Begins(batch) => Chain::new(revision, batch),
+            Next::Begins(batch, followed) => {
+                let chain = Chain::new(revision, batch);
+                if followed {
+                    // Part of what a snapshot costs, not of its first delta.
+                    chain.digest();
+                }
+                chain
+            }
             Next::GoesOn(chain) => chain,
         }
     }
@@ -51,7 +58,7 @@ pub fn encode(write: &BatchWrite, format: Format) -> Result<Encoded, RecordError
     let (record, next) = match write.form {
         Form::Full => (
             in_full(&write.batch, format)?,
-            Next::Begins(write.batch.clone()),
+            Next::Begins(write.batch.clone(), false),
         ),
         Form::Snapshot => {
             let record = in_full(&write.batch, format)?;
@@ -59,7 +66,7 @@ pub fn encode(write: &BatchWrite, format: Format) -> Result<Encoded, RecordError
             if batch.has_rows_of(&write.batch) {
                 batch = batch.sharing_rows_of(&write.batch);
             }
-            (record, Next::Begins(batch))
+            (record, Next::Begins(batch, true))
         }
         Form::Delta => {
             let (chain, record) = write.chain.advance(write.batch.clone(), &write.changed)?;
