@@ -9,9 +9,9 @@ use crate::model::ids::GroupId;
 
 use super::MAX_CHANGES;
 use super::chain::Chain;
-use super::columns::{Entries, most_frequent};
+use super::columns::most_frequent;
 use super::entries::{ChainDictionary, Memo, Translation};
-use super::frame::{Delta, MAX_NAME, Offsets};
+use super::frame::{Delta, MAX_NAME};
 use super::values::{DeltaLease, Grant, OwnExpiration};
 
 impl Chain {
@@ -84,18 +84,8 @@ impl Changes {
         let (before, after) = (old.common_expiration(), next.common_expiration());
         let mut changes = Self {
             delta: Delta {
-                base: chain.base,
-                step,
-                common_change: difference(after, before),
                 common_logical: after.logical(),
-                digest: chain.digest,
-                new_names: Vec::new(),
-                new_nodes: Vec::new(),
-                removed: Vec::new(),
-                replaced: Vec::new(),
-                added: Vec::new(),
-                entries: Entries::default(),
-                offsets: Offsets::default(),
+                ..Delta::quiet(chain.base, step, difference(after, before), chain.digest)
             },
             removed: Vec::new(),
             replaced: Vec::new(),
@@ -201,7 +191,7 @@ fn difference(to: HybridTimestamp, from: HybridTimestamp) -> i64 {
 /// For how long after its start a lease holds, where a frame can say it so.
 fn lifetime_of(row: &Row) -> Option<i64> {
     let own = row.own_expiration().filter(|own| own.logical() == 0)?;
-    Some(difference(own, row.start()))
+    Some(difference(own, row.start())).filter(|lifetime| *lifetime >= 0)
 }
 
 /// The lifetime that most leases have, unless more of them end at one moment.

@@ -27,8 +27,9 @@ impl Chain {
     /// Every frame but the chain's next one, whole and from the same state. The chain stays what
     /// it is.
     pub fn apply(&self, frame: &[u8]) -> Result<(Self, Vec<LeaseChange>), DeltaError> {
-        let delta = Delta::read(frame)?;
-        self.check_place(&delta)?;
+        let header = Delta::read_header(frame)?;
+        self.check_place(&header.delta)?;
+        let delta = header.read_rest(frame, self.batch.len())?;
         let common = self.moved_common(&delta)?;
         let old_common = self.batch.common_expiration();
         let moved = self.digest.recommon(old_common, common);

@@ -28,7 +28,6 @@ const LOGICAL: RangeInclusive<i64> = 0..=u16::MAX as i64;
 /// The most bits of an offset from the smallest of some times.
 const MAX_WIDTH: u64 = 48;
 
-const MODE: u32 = 2;
 const ACCEPTED: u64 = 1;
 const PROLONGABLE: u64 = 2;
 
@@ -207,7 +206,7 @@ fn write_expirations(bits: &mut BitWriter, leases: &[&DeltaLease]) {
         // Grants live for a round number of seconds.
         let seconds = millis % 1000 == 0;
         bits.bit(seconds);
-        bits.signed(if seconds { millis / 1000 } else { millis });
+        bits.number(if seconds { millis / 1000 } else { millis } as u64);
     }
     if let Some((offset, logical)) = shared {
         bits.signed(offset);
@@ -233,17 +232,21 @@ fn read_expirations(
     if of(AFTER_START) > 0 {
         let offset = bits.offset();
         let seconds = bits.bit(FIELD)?;
-        let value = bits.signed(FIELD)?;
+        let value = bits.ranged(MAX_PHYSICAL, FIELD)? as i64;
         if !seconds && value % 1000 == 0 {
             return Err(invalid(offset, FIELD, "whole seconds in milliseconds"));
         }
-        let millis = value.checked_mul(if seconds { 1000 } else { 1 });
+        let millis = if seconds {
+            value.saturating_mul(1000)
+        } else {
+            value
+        };
         after = in_range(offset, FIELD, millis, PHYSICAL)?;
     }
     let mut shared = OwnExpiration::Common;
     if of(SHARED) > 0 {
         let at = bits.offset();
-        let offset = in_range(at, FIELD, Some(bits.signed(FIELD)?), PHYSICAL)?;
+        let offset = in_range(at, FIELD, bits.signed(FIELD)?, PHYSICAL)?;
         let logical = bits.ranged(u16::MAX.into(), FIELD_LOGICAL)? as u16;
         shared = OwnExpiration::At { offset, logical };
     }
@@ -268,15 +271,14 @@ fn read_expirations(
     Ok(classes.iter().map(expiration).collect())
 }
 
-/// Yes or no for each lease: all no, all yes, or a bit each.
+/// Yes or no for each lease: 0 if all no, 10 if all yes, or 11 and a bit each.
 fn write_choices(bits: &mut BitWriter, choices: impl Iterator<Item = bool> + Clone) {
     let yes = choices.clone().any(|choice| choice);
-    let no = choices.clone().any(|choice| !choice);
-    match (yes, no) {
-        (false, _) => bits.bits(0, MODE),
-        (true, false) => bits.bits(1, MODE),
-        (true, true) => {
-            bits.bits(2, MODE);
+    bits.bit(yes);
+    if yes {
+        let no = choices.clone().any(|choice| !choice);
+        bits.bit(no);
+        if no {
             choices.for_each(|choice| bits.bit(choice));
         }
     }
@@ -287,12 +289,12 @@ fn read_choices(
     count: usize,
     field: &'static str,
 ) -> Result<Vec<bool>, DecodeError> {
-    let offset = bits.offset();
-    match bits.bits(MODE, field)? {
-        0 => Ok(vec![false; count]),
-        1 => Ok(vec![true; count]),
-        2 => (0..count).map(|_| bits.bit(field)).collect(),
-        mode => Err(invalid(offset, field, format!("mode {mode} is unknown"))),
+    if !bits.bit(field)? {
+        Ok(vec![false; count])
+    } else if !bits.bit(field)? {
+        Ok(vec![true; count])
+    } else {
+        (0..count).map(|_| bits.bit(field)).collect()
     }
 }
 
@@ -339,12 +341,12 @@ fn read_packed(
     field: &'static str,
 ) -> Result<Vec<i64>, DecodeError> {
     let offset = bits.offset();
-    let min = in_range(offset, field, Some(bits.signed(field)?), range.clone())?;
+    let min = in_range(offset, field, bits.signed(field)?, range.clone())?;
     let width = bits.ranged(MAX_WIDTH, field)? as u32;
     let value = |_| {
         let offset = bits.offset();
         let value = min + bits.bits(width, field)? as i64;
-        in_range(offset, field, Some(value), range.clone())
+        in_range(offset, field, value, range.clone())
     };
     (0..count).map(value).collect()
 }
@@ -352,13 +354,13 @@ fn read_packed(
 fn in_range(
     offset: usize,
     field: &'static str,
-    value: Option<i64>,
+    value: i64,
     range: RangeInclusive<i64>,
 ) -> Result<i64, DecodeError> {
-    match value {
-        Some(value) if range.contains(&value) => Ok(value),
-        Some(value) => Err(out_of_range(offset, field, value, range)),
-        None => Err(invalid(offset, field, "more than 64 bits")),
+    if range.contains(&value) {
+        Ok(value)
+    } else {
+        Err(out_of_range(offset, field, value, range))
     }
 }
 

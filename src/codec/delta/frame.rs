@@ -72,6 +72,28 @@ pub(super) struct Offsets {
     pub(super) columns: usize,
 }
 
+/// A frame of which the body is still to be read.
+pub(super) struct Header {
+    pub(super) delta: Delta,
+    flags: u8,
+    body: usize,
+}
+
+impl Header {
+    /// Reads the rest, in which at most `limit` leases are removed or replaced each.
+    pub(super) fn read_rest(self, bytes: &[u8], limit: usize) -> Result<Delta, DeltaError> {
+        let mut delta = self.delta;
+        if self.flags & BODY == 0 {
+            Reader::at(bytes, self.body).finish("end")?;
+        } else {
+            let mut bits = BitReader::at(bytes, self.body);
+            delta.read_body(self.flags, &mut bits, limit.min(MAX_CHANGES))?;
+            bits.finish()?;
+        }
+        Ok(delta)
+    }
+}
+
 /// Whether bytes claim to be a delta frame.
 pub fn is_delta(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC)
@@ -97,6 +119,11 @@ fn checksum(frame: &[u8]) -> u32 {
 impl Delta {
     /// Reads a frame: the bytes must be one and nothing else.
     pub fn read(bytes: &[u8]) -> Result<Self, DeltaError> {
+        Self::read_header(bytes)?.read_rest(bytes, MAX_CHANGES)
+    }
+
+    /// Reads what says where the frame belongs, and more.
+    pub(super) fn read_header(bytes: &[u8]) -> Result<Header, DeltaError> {
         let mut reader = check_prefix(bytes)?;
         let base = unsigned(&mut reader, "base")?;
         let at = reader.offset();
@@ -113,8 +140,8 @@ impl Delta {
         let common = reader.offset();
         let common_change = unzigzag(unsigned(&mut reader, "common expiration")?);
         let limit = MAX_PHYSICAL as i64;
-        if !(-limit..=limit).contains(&common_change) {
-            let range = -limit..=limit;
+        let range = -limit..=limit;
+        if !range.contains(&common_change) {
             return Err(out_of_range(common, "common expiration", common_change, range).into());
         }
         let common_logical = if flags & LOGICAL == 0 {
@@ -123,11 +150,25 @@ impl Delta {
             read_logical(&mut reader)?
         };
         let digest = Digest::from_bits(reader.u64("digest")?);
-        let mut delta = Self {
+        let delta = Self {
+            common_logical,
+            offsets: Offsets {
+                common,
+                ..Offsets::default()
+            },
+            ..Self::quiet(base, step, common_change, digest)
+        };
+        let body = reader.offset();
+        Ok(Header { delta, flags, body })
+    }
+
+    /// A delta that moves the common expiration and nothing else.
+    pub(super) fn quiet(base: u64, step: u64, common_change: i64, digest: Digest) -> Self {
+        Self {
             base,
             step,
             common_change,
-            common_logical,
+            common_logical: 0,
             digest,
             new_names: Vec::new(),
             new_nodes: Vec::new(),
@@ -135,19 +176,8 @@ impl Delta {
             replaced: Vec::new(),
             added: Vec::new(),
             entries: Entries::default(),
-            offsets: Offsets {
-                common,
-                ..Offsets::default()
-            },
-        };
-        if flags & BODY == 0 {
-            reader.finish("end")?;
-        } else {
-            let mut bits = BitReader::at(bytes, reader.offset());
-            delta.read_body(flags, &mut bits)?;
-            bits.finish()?;
+            offsets: Offsets::default(),
         }
-        Ok(delta)
     }
 
     /// Whether nothing but the common expiration changes.
@@ -169,20 +199,25 @@ impl Delta {
         self.entries.nodes
     }
 
-    fn read_body(&mut self, flags: u8, bits: &mut BitReader<'_>) -> Result<(), DecodeError> {
+    fn read_body(
+        &mut self,
+        flags: u8,
+        bits: &mut BitReader<'_>,
+        limit: usize,
+    ) -> Result<(), DecodeError> {
         self.offsets.entries = bits.offset();
         if flags & ENTRIES != 0 {
             self.read_entries(bits)?;
         }
         self.offsets.removed = bits.offset();
         if flags & REMOVED != 0 {
-            self.removed = positions::read(bits, "removed count", "removed position")?;
+            self.removed = positions::read(bits, limit, "removed count", "removed position")?;
         }
         let at = bits.offset();
         self.offsets.replaced = at;
         let mut replaced = Vec::new();
         if flags & REPLACED != 0 {
-            replaced = positions::read(bits, "replaced count", "replaced position")?;
+            replaced = positions::read(bits, limit, "replaced count", "replaced position")?;
             if let Some(both) = first_common(&self.removed, &replaced) {
                 let what = format!("position {both} is removed as well");
                 return Err(invalid(at, "replaced position", what));
