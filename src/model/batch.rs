@@ -369,6 +369,29 @@ impl LeaseBatch {
         self.common = common;
     }
 
+    /// Brings the expirations into their one form: the common one is the most frequent (of
+    /// equally frequent ones the earliest; the smallest timestamp if there is no lease), and no
+    /// row has it as its own. Returns whether they were in another; the leases are the same.
+    pub(crate) fn settle_expirations(&mut self) -> bool {
+        let old = self.common;
+        let on_common = |row: &&Row| row.expiration(old) == old;
+        let most = 2 * self.rows.iter().filter(on_common).count() > self.rows.len();
+        let common = if most {
+            old
+        } else {
+            let all = self.rows.iter().map(|row| row.expiration(old));
+            most_frequent(all).unwrap_or(HybridTimestamp::MIN)
+        };
+        if common == old && self.rows.iter().all(|row| row.expiration != Some(old)) {
+            return false;
+        }
+        self.common = common;
+        for row in Arc::make_mut(&mut self.rows) {
+            row.expiration = Some(row.expiration(old)).filter(|own| *own != common);
+        }
+        true
+    }
+
     /// Replaces, adds (`Some`) and removes (`None`) leases. The dictionary afterwards holds the
     /// used entries in order of first appearance.
     pub fn apply(&mut self, changes: &BTreeMap<GroupId, Option<LeaseDraft>>) {

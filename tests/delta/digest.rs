@@ -37,12 +37,15 @@ fn is_a_fixed_function() {
         digest(&[candidate]).to_string(),
         Digest::of(&Workload::Churn.generate()).to_string(),
     ];
-    assert_eq!(found, [
+    assert_eq!(
+        found,
+        [
             "0320771f58b7fb00",
             "607d44a9ea249f8d",
             "d3a794fcd12aace8",
             "b8bb0dec013c342c",
-        ]);
+        ]
+    );
 }
 
 #[test]

@@ -6,6 +6,7 @@ use crate::codec::error::DecodeError;
 use crate::codec::reader::invalid;
 use crate::model::batch::{LeaseBatch, Row};
 use crate::model::diff::LeaseChange;
+use crate::model::digest::Digest;
 use crate::model::hlc::{HybridTimestamp, MAX_PHYSICAL};
 use crate::model::ids::GroupId;
 
@@ -34,7 +35,7 @@ impl Chain {
         let old_common = self.batch.common_expiration();
         let moved = self.digest.recommon(old_common, common);
         if delta.is_quiet() {
-            check_digest(&delta, moved.bits())?;
+            check_digest(&delta, moved)?;
             let mut batch = self.batch.clone();
             batch.set_common_expiration(common);
             return Ok((
@@ -45,7 +46,7 @@ impl Chain {
         let entries = self.extended(&delta)?;
         let edit = Edit::of(self, &delta, &entries, common)?;
         let digest = moved.replace(edit.old_sum, edit.new_sum);
-        check_digest(&delta, digest.bits())?;
+        check_digest(&delta, digest)?;
         let rows = if edit.is_empty() {
             Arc::clone(self.batch.shared_rows())
         } else {
@@ -81,6 +82,7 @@ impl Chain {
             batch,
             digest: delta.digest,
             entries,
+            settled: false,
         }
     }
 
@@ -138,8 +140,7 @@ impl Chain {
     }
 }
 
-fn check_digest(delta: &Delta, computed: u64) -> Result<(), DeltaError> {
-    let computed = crate::model::digest::Digest::from_bits(computed);
+fn check_digest(delta: &Delta, computed: Digest) -> Result<(), DeltaError> {
     if delta.digest == computed {
         return Ok(());
     }

@@ -9,8 +9,10 @@ use super::entries::ChainDictionary;
 
 /// A snapshot with some deltas applied. Cloning it shares the leases.
 ///
-/// The chain's dictionary is what the snapshot's leases use, in order of first appearance, and
-/// then what each delta adds. It does not depend on the format that the snapshot was stored in.
+/// Formats differ in what they keep of a batch besides its leases. So that all who start from a
+/// snapshot start alike, whoever wrote it and in whichever format, the chain settles it: the
+/// common expiration is the most frequent one, and the chain's dictionary is what the leases
+/// use, in order of first appearance, and then what each delta adds.
 #[derive(Clone, Debug)]
 pub struct Chain {
     pub(super) base: u64,
@@ -18,15 +20,17 @@ pub struct Chain {
     pub(super) batch: LeaseBatch,
     pub(super) digest: Digest,
     pub(super) entries: Arc<ChainDictionary>,
+    /// Whether the batch was settled: then the one that its writer goes on from has other own
+    /// expirations for the same leases, and the first delta has to look at all rows.
+    pub(super) settled: bool,
 }
 
 impl Chain {
-    /// At a snapshot that was stored at revision `base`. Costs a look at each row.
-    ///
-    /// The batch is one that was read, or one that [`LeaseBatch::apply`] made: no row names the
-    /// common expiration as its own. Rows are copied only if their dictionary is not in order of
-    /// first appearance.
+    /// At a snapshot that was stored at revision `base`: the batch as it was written or as it was
+    /// read. Costs a look at each row, and a copy where the batch has to be settled, which is
+    /// rare: after a renewal most leases have the common expiration.
     pub fn new(base: u64, mut batch: LeaseBatch) -> Self {
+        let settled = batch.settle_expirations();
         batch.order_dictionary();
         let entries = ChainDictionary::new(Arc::clone(batch.shared_dictionary()));
         Self {
@@ -35,6 +39,7 @@ impl Chain {
             digest: Digest::with(&entries.hashes, &batch),
             batch,
             entries: Arc::new(entries),
+            settled,
         }
     }
 
