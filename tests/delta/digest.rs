@@ -11,6 +11,8 @@ use leasehold::model::workload::Workload;
 
 use crate::support::ts;
 
+type Alter = fn(&mut Lease);
+
 fn lease() -> Lease {
     Lease {
         group: GroupId::new(GroupKind::Table, 7, 3).unwrap(),
@@ -59,7 +61,7 @@ fn does_not_depend_on_the_order_of_rows_or_dictionary() {
 
 #[test]
 fn a_change_of_any_field_changes_it() {
-    let alter: [(&str, fn(&mut Lease)); 14] = [
+    let alter: [(&str, Alter); 14] = [
         ("nothing", |_| {}),
         ("kind", |l| {
             l.group = GroupId::new(GroupKind::Zone, 7, 3).unwrap()

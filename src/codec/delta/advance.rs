@@ -10,9 +10,10 @@ use crate::model::ids::GroupId;
 
 use super::MAX_CHANGES;
 use super::chain::Chain;
-use super::columns::most_frequent;
 use super::entries::{ChainDictionary, Memo, Translation};
-use super::frame::{Delta, MAX_NAME};
+use super::frame::Delta;
+use super::growth::MAX_NAME;
+use super::packing::most_frequent;
 use super::values::{DeltaLease, Grant, OwnExpiration};
 
 impl Chain {
@@ -85,8 +86,8 @@ impl Chain {
 }
 
 fn check_ascending(changed: &[GroupId]) -> Result<(), EncodeError> {
-    match changed.array_windows().find(|[a, b]| a >= b) {
-        Some([_, group]) => Err(EncodeError::ChangesNotAscending { group: *group }),
+    match changed.windows(2).find(|pair| pair[0] >= pair[1]) {
+        Some(pair) => Err(EncodeError::ChangesNotAscending { group: pair[1] }),
         None => Ok(()),
     }
 }
