@@ -19,7 +19,7 @@ use std::time::Duration;
 use leasehold::daemon::instance::{Instance, store_path};
 use leasehold::daemon::view::LiveEvent;
 use leasehold::metastorage::contract::Metastorage;
-use leasehold::placement::record::BATCH;
+use leasehold::placement::record::{BATCH, SizeRow, size_range};
 use serde_json::Value;
 use serving::{Newest, Serving, view};
 use tempfile::TempDir;
@@ -386,10 +386,15 @@ fn verify_finds_nothing_in_a_good_store_and_changes_nothing() {
 
 /// Flips a bit in the middle of the rows whose keys contain a text; says how many there were.
 fn corrupt(data: &Path, which: impl Fn(&[u8]) -> bool) -> usize {
-    let config = sled::Config::new()
-        .path(store_path(data))
-        .segment_size(512 << 10);
-    let db = config.open().unwrap();
+    // What had it open may give its lock back a little late.
+    drop(cluster::open(data));
+    let db = (0..100).find_map(|_| {
+        #[allow(clippy::disallowed_methods, reason = "waits for the lock")]
+        std::thread::sleep(Duration::from_millis(20));
+        let config = sled::Config::new().path(store_path(data));
+        config.segment_size(512 << 10).open().ok()
+    });
+    let db = db.expect("the lock within two seconds");
     let rows: Vec<_> = db.iter().map(Result::unwrap).collect();
     let mut damaged = 0;
     for (key, record) in rows {
@@ -413,17 +418,14 @@ fn contains(row: &[u8], part: &[u8]) -> bool {
 fn verify_finds_flipped_bits() {
     let data = stored();
     let data = data.path();
-    let revisions = |data: &Path| -> Vec<u64> {
-        let store = cluster::open(data);
-        let mut watch = store.watch(BATCH, 1).unwrap();
-        let mut found = Vec::new();
-        while let Some(event) = watch.next(Duration::ZERO).unwrap() {
-            found.push(event.revision);
-        }
-        found
+    let rows: Vec<_> = {
+        let rows = cluster::open(data).range(&size_range(None)).unwrap();
+        let row = rows.iter().map(|row| SizeRow::from_entry(row).unwrap());
+        row.collect()
     };
-    let revisions = revisions(data);
-    let early = revisions[5].to_be_bytes();
+    let revisions: Vec<u64> = rows.iter().map(|row| row.revision).collect();
+    let snapshot = rows.iter().skip(1).find(|row| !row.is_delta()).unwrap();
+    let early = snapshot.revision.to_be_bytes();
     let batch = |row: &[u8]| contains(row, BATCH) && row.ends_with(&early);
     assert_eq!(corrupt(data, batch), 1);
     let late = revisions[20].to_be_bytes();
@@ -435,7 +437,7 @@ fn verify_finds_flipped_bits() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     let damage = report["damage"].as_array().unwrap();
     assert_eq!(damage.len(), 2, "{damage:?}");
-    assert_eq!(damage[0]["revision"], revisions[5]);
+    assert_eq!(damage[0]["revision"], snapshot.revision);
     assert_eq!(damage[0]["key"], "lease/batch");
     assert!(damage[0]["what"].as_str().unwrap().contains("checksum"));
     assert_eq!(damage[1]["revision"], revisions[20]);

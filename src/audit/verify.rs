@@ -39,6 +39,8 @@ pub struct Report {
     pub batches: u64,
     /// Those of them that were stored as deltas.
     pub deltas: u64,
+    /// Deltas whose leases can't be told, because the snapshot or a delta before is damaged.
+    pub unchecked: u64,
     /// Size rows read.
     pub size_rows: u64,
     /// Number of findings.
@@ -139,7 +141,8 @@ impl Verifier<'_> {
         };
         match self.store.range(&range) {
             Err(StoreError::Damaged(what)) => {
-                self.found(at, Some(DELTAS), what);
+                self.found_row(at, Some(DELTAS), what);
+                self.chain = None;
                 Ok(Vec::new())
             }
             read => read,
@@ -198,7 +201,12 @@ impl Verifier<'_> {
                     self.check_entry(&entry);
                 }
                 Ok(_) => {}
-                Err(StoreError::Damaged(what)) => self.found(Some(revision), Some(key), what),
+                Err(StoreError::Damaged(what)) => {
+                    self.found_row(Some(revision), Some(key), what);
+                    if key == BATCH {
+                        self.chain = None;
+                    }
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -301,6 +309,7 @@ impl Verifier<'_> {
         let revision = entry.mod_revision;
         let damaged = |source| RecordError::Delta { revision, source };
         let Some(chain) = &self.chain else {
+            self.report.unchecked += 1;
             Delta::read(&entry.value).map_err(damaged)?;
             return Ok(None);
         };
@@ -338,7 +347,7 @@ impl Verifier<'_> {
     fn present(&mut self) -> Result<(), StoreError> {
         match record::read(self.store, None) {
             Ok(_) => {}
-            Err(ReadError::Store(StoreError::Damaged(what))) => self.found(None, None, what),
+            Err(ReadError::Store(StoreError::Damaged(what))) => self.found_row(None, None, what),
             Err(ReadError::Store(error)) => return Err(error),
             Err(error) => self.found(None, None, error.to_string()),
         }
@@ -399,6 +408,13 @@ impl Verifier<'_> {
         if entry.mod_revision <= last {
             let what = format!("the size row is later than that of revision {last}");
             self.found(revision, Some(&entry.key), what);
+        }
+    }
+
+    /// Notes what the store says of a damaged row, once: it is met at every later revision too.
+    fn found_row(&mut self, revision: Option<Revision>, key: Option<&[u8]>, what: String) {
+        if self.report.damage.iter().all(|known| known.what != what) {
+            self.found(revision, key, what);
         }
     }
 

@@ -4,18 +4,19 @@
 //! **common expiration** is stored once, so that renewing a million quiet leases is one
 //! assignment. Cloning a batch shares its rows.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use thiserror::Error;
 
 use super::dictionary::{Dictionary, DictionaryBuilder};
-use super::first_seen::FirstSeen;
 use super::hlc::HybridTimestamp;
-use super::ids::{GroupId, Incarnation, NodeName};
+use super::ids::GroupId;
 use super::lease::Lease;
 
+mod edit;
 mod sharing;
+
+pub use edit::LeaseDraft;
 
 /// One lease of a batch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,37 +150,6 @@ impl Row {
     #[inline]
     pub fn prolongable(&self) -> bool {
         self.holder_and_flags & PROLONGABLE != 0
-    }
-}
-
-/// What a lease of a group is to become; see [`LeaseBatch::apply`].
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LeaseDraft {
-    /// The holder.
-    pub holder: Incarnation,
-    /// Start of the lease.
-    pub start: HybridTimestamp,
-    /// Its expiration, or `None` for the common one, whatever that becomes.
-    pub expiration: Option<HybridTimestamp>,
-    /// Whether the holder has agreed.
-    pub accepted: bool,
-    /// Whether the driver may prolong it.
-    pub prolongable: bool,
-    /// Who should get the next lease of the group.
-    pub candidate: Option<NodeName>,
-}
-
-impl LeaseDraft {
-    /// A lease as it is, with its expiration made its own.
-    pub fn of(lease: &Lease) -> Self {
-        Self {
-            holder: lease.holder(),
-            start: lease.start,
-            expiration: Some(lease.expiration),
-            accepted: lease.accepted,
-            prolongable: lease.prolongable,
-            candidate: lease.proposed_candidate.clone(),
-        }
     }
 }
 
@@ -384,86 +354,6 @@ impl LeaseBatch {
     pub fn set_common_expiration(&mut self, common: HybridTimestamp) {
         self.common = common;
     }
-
-    /// Replaces, adds (`Some`) and removes (`None`) leases. The dictionary afterwards holds the
-    /// used entries in order of first appearance.
-    pub fn apply(&mut self, changes: &BTreeMap<GroupId, Option<LeaseDraft>>) {
-        if changes.is_empty() {
-            return;
-        }
-        let common = self.common;
-        let mut builder = DictionaryBuilder::from_dictionary(Dictionary::clone(&self.dictionary));
-        let mut row_of = |group: GroupId, draft: &LeaseDraft| {
-            let holder = builder.node(draft.holder.id, &draft.holder.name);
-            let candidate = draft.candidate.as_ref().map(|name| builder.name(name));
-            let own = draft.expiration.filter(|own| *own != common);
-            let LeaseDraft {
-                accepted,
-                prolongable,
-                ..
-            } = *draft;
-            Row::new(
-                group,
-                draft.start,
-                own,
-                holder,
-                candidate,
-                accepted,
-                prolongable,
-            )
-        };
-        let rows = Arc::make_mut(&mut self.rows);
-        let in_place = changes.iter().all(|(group, change)| {
-            change.is_some() && rows.binary_search_by_key(group, Row::group).is_ok()
-        });
-        if in_place {
-            for (group, draft) in changes {
-                if let (Some(draft), Ok(position)) =
-                    (draft, rows.binary_search_by_key(group, Row::group))
-                {
-                    rows[position] = row_of(*group, draft);
-                }
-            }
-        } else {
-            let mut merged = Vec::with_capacity(rows.len() + changes.len());
-            let mut old = rows.iter().peekable();
-            for (group, change) in changes {
-                while let Some(row) = old.next_if(|row| row.group < *group) {
-                    merged.push(*row);
-                }
-                old.next_if(|row| row.group == *group);
-                merged.extend(change.as_ref().map(|draft| row_of(*group, draft)));
-            }
-            merged.extend(old);
-            *rows = merged;
-        }
-        self.dictionary = Arc::new(builder.finish());
-        self.arrival = None;
-        self.order_dictionary();
-    }
-
-    /// Brings the dictionary into order of first appearance and drops what no row uses.
-    pub(crate) fn order_dictionary(&mut self) {
-        let old = &self.dictionary;
-        let mut ordered = FirstSeen::new(old);
-        for row in self.rows.iter() {
-            ordered.see(row);
-            if ordered.complete() {
-                break;
-            }
-        }
-        if ordered.is_identity() {
-            return;
-        }
-        for row in Arc::make_mut(&mut self.rows) {
-            let flags = row.holder_and_flags & (ACCEPTED | PROLONGABLE);
-            row.holder_and_flags = ordered.node(row.holder()) | flags;
-            if row.candidate != NO_CANDIDATE {
-                row.candidate = ordered.name(row.candidate);
-            }
-        }
-        self.dictionary = Arc::new(ordered.rebuilt());
-    }
 }
 
 impl PartialEq for LeaseBatch {
@@ -511,7 +401,9 @@ pub enum BatchError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::ids::Incarnation;
     use crate::model::ids::{GroupKind, NodeId};
+    use std::collections::BTreeMap;
 
     fn ts(physical: u64) -> HybridTimestamp {
         HybridTimestamp::new(physical, 0).unwrap()

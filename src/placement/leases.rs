@@ -66,12 +66,15 @@ impl Leases {
         self.review_all(around);
     }
 
-    /// Takes over what this driver has just stored: `changed` are the groups it touched.
+    /// Takes over what this driver has just stored: `changed` are the groups it touched, and
+    /// `common` the common expiration of the batch that it wrote. If that is stored in another
+    /// form, with another common expiration, every lease is looked at again.
     pub fn advance(
         &mut self,
         chain: Chain,
         naive_bytes: u64,
         changed: Vec<GroupId>,
+        common: HybridTimestamp,
         around: Surroundings<'_>,
     ) {
         if chain.step() == 0 {
@@ -81,6 +84,10 @@ impl Leases {
         }
         self.chain = chain;
         self.naive_bytes = naive_bytes;
+        if self.batch().common_expiration() != common {
+            self.review_all(around);
+            return;
+        }
         self.attention.extend(changed);
         let mut attention = std::mem::take(&mut self.attention);
         attention.retain(|group| !self.is_settled(*group, around));

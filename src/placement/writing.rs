@@ -142,7 +142,8 @@ impl PlacementDriver {
             }
         }
         let around = Surroundings::new(&self.topology, &self.assignments);
-        (self.leases).advance(chain, write.naive_bytes, write.changed, around);
+        let common = write.batch.common_expiration();
+        (self.leases).advance(chain, write.naive_bytes, write.changed, common, around);
         let time = self.clock.now(now.physical);
         for (group, talk) in plan.offers {
             out.push(Output::Grant(talk.holder.id, talk.offer(group, time)));

@@ -89,6 +89,13 @@ fn print_report(out: &mut impl Write, report: &Report) -> io::Result<()> {
         }
         writeln!(out)?;
     }
+    if report.unchecked > 0 {
+        writeln!(
+            out,
+            "The leases of {} deltas could not be checked: what they are based on is damaged.",
+            count(report.unchecked)
+        )?;
+    }
     writeln!(
         out,
         "{} batches and {} size rows read; revision {}, history since revision {}{}",

@@ -4,23 +4,28 @@ use std::sync::Arc;
 
 use crate::codec::error::EncodeError;
 use crate::model::batch::{LeaseBatch, Row};
+use crate::model::digest::Digest;
 use crate::model::hlc::HybridTimestamp;
 use crate::model::ids::GroupId;
 
 use super::MAX_CHANGES;
 use super::chain::Chain;
-use super::columns::{Entries, most_frequent};
 use super::entries::{ChainDictionary, Memo, Translation};
-use super::frame::{Delta, MAX_NAME, Offsets};
+use super::frame::Delta;
+use super::growth::MAX_NAME;
+use super::packing::most_frequent;
 use super::values::{DeltaLease, Grant, OwnExpiration};
 
 impl Chain {
     /// The chain after one more delta, which makes `next` of the batch, and the frame that says
     /// so.
     ///
-    /// `changed` are the groups whose rows may differ (replaced, added, removed), ascending; all
-    /// other rows must be the same leases, the common expiration aside. Costs O(changed · log n)
-    /// and, if nothing changed, O(1).
+    /// `next` is made of the chain's [`batch`](Self::batch). `changed` are the groups whose rows may differ
+    /// (replaced, added, removed), ascending; all other rows must be what they were, with an
+    /// expiration of their own or without, so that only the common one moves.
+    ///
+    /// Costs O(changed · log n) and, if nothing changed, O(1); the first delta after a snapshot
+    /// looks at all rows once, for the digest.
     ///
     /// # Errors
     ///
@@ -54,7 +59,26 @@ impl Chain {
             digest: digest.into(),
             entries,
         };
+        chain.check_small();
         Ok((chain, frame))
+    }
+}
+
+impl Chain {
+    /// In tests, an unlisted change of a small batch does not go unnoticed.
+    fn check_small(&self) {
+        const SMALL: usize = 10_000;
+        debug_assert!(
+            self.batch.len() > SMALL || self.digest() == Digest::of(&self.batch),
+            "a row changed whose group is not listed"
+        );
+    }
+}
+
+fn check_ascending(changed: &[GroupId]) -> Result<(), EncodeError> {
+    match changed.windows(2).find(|pair| pair[0] >= pair[1]) {
+        Some(pair) => Err(EncodeError::ChangesNotAscending { group: pair[1] }),
+        None => Ok(()),
     }
 }
 
@@ -74,28 +98,12 @@ impl Changes {
         let Some(step) = chain.step.checked_add(1) else {
             return Err(too_large("a step", chain.step, u64::MAX - 1));
         };
-        if changed.len() > MAX_CHANGES {
-            let size = changed.len() as u64;
-            return Err(too_large("a number of changes", size, MAX_CHANGES as u64));
-        }
-        if let Some(pair) = changed.windows(2).find(|pair| pair[0] >= pair[1]) {
-            return Err(EncodeError::ChangesNotAscending { group: pair[1] });
-        }
+        check_ascending(changed)?;
         let (before, after) = (old.common_expiration(), next.common_expiration());
         let mut changes = Self {
             delta: Delta {
-                base: chain.base,
-                step,
-                common_change: difference(after, before),
                 common_logical: after.logical(),
-                digest: chain.digest(),
-                new_names: Vec::new(),
-                new_nodes: Vec::new(),
-                removed: Vec::new(),
-                replaced: Vec::new(),
-                added: Vec::new(),
-                entries: Entries::default(),
-                offsets: Offsets::default(),
+                ..Delta::quiet(chain.base, step, difference(after, before), chain.digest())
             },
             removed: Vec::new(),
             replaced: Vec::new(),
@@ -108,6 +116,15 @@ impl Changes {
         if next.len() != expected {
             let found = next.len();
             return Err(EncodeError::UnlistedChange { expected, found });
+        }
+        let counts = [
+            changes.removed.len(),
+            changes.replaced.len(),
+            changes.added.len(),
+        ];
+        if let Some(count) = counts.into_iter().find(|count| *count > MAX_CHANGES) {
+            let what = "a number of changes";
+            return Err(too_large(what, count as u64, MAX_CHANGES as u64));
         }
         let mut names = changes.delta.new_names.iter();
         if let Some(name) = names.find(|name| name.len() > MAX_NAME) {
@@ -201,7 +218,7 @@ fn difference(to: HybridTimestamp, from: HybridTimestamp) -> i64 {
 /// For how long after its start a lease holds, where a frame can say it so.
 fn lifetime_of(row: &Row) -> Option<i64> {
     let own = row.own_expiration().filter(|own| own.logical() == 0)?;
-    Some(difference(own, row.start()))
+    Some(difference(own, row.start())).filter(|lifetime| *lifetime >= 0)
 }
 
 /// The lifetime that most leases have, unless more of them end at one moment.

@@ -9,8 +9,10 @@ use super::entries::ChainDictionary;
 
 /// A snapshot with some deltas applied. Cloning it shares the leases.
 ///
-/// The chain's dictionary is what the snapshot's leases use, in order of first appearance, and
-/// then what each delta adds. It does not depend on the format that the snapshot was stored in.
+/// Formats differ in what they keep of a batch besides its leases. So that all who start from a
+/// snapshot start alike, whoever wrote it and in whichever format, the chain settles it: the
+/// common expiration is the most frequent one, and the chain's dictionary is what the leases
+/// use, in order of first appearance, and then what each delta adds.
 #[derive(Clone, Debug)]
 pub struct Chain {
     pub(super) base: u64,
@@ -29,12 +31,12 @@ impl Default for Chain {
 }
 
 impl Chain {
-    /// At a snapshot that was stored at revision `base`. Its first delta costs a look at each row.
-    ///
-    /// The batch is one that was read, or one that [`LeaseBatch::apply`] made: no row names the
-    /// common expiration as its own. Rows are copied only if their dictionary is not in order of
-    /// first appearance.
+    /// At a snapshot that was stored at revision `base`: the batch as it was written or as it was
+    /// read. Costs a look at each row, and a copy where the batch has to be settled, which is
+    /// rare: after a renewal most leases have the common expiration. The first delta costs another
+    /// look at each row, for the digest.
     pub fn new(base: u64, mut batch: LeaseBatch) -> Self {
+        batch.settle_expirations();
         batch.order_dictionary();
         let entries = ChainDictionary::new(Arc::clone(batch.shared_dictionary()));
         Self {

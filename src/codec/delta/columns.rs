@@ -6,11 +6,15 @@
 use std::ops::RangeInclusive;
 
 use crate::codec::error::DecodeError;
-use crate::codec::reader::{invalid, out_of_range};
+use crate::codec::reader::invalid;
 use crate::model::batch::Row;
 use crate::model::hlc::MAX_PHYSICAL;
 
-use super::bits::{BitReader, BitWriter, bit_length, index_width, within};
+use super::bits::{BitReader, BitWriter, index_width, within};
+use super::packing::{
+    in_range, most_frequent, read_choices, read_packed, read_pairs, write_choices, write_packed,
+    write_pairs,
+};
 use super::values::{DeltaLease, Grant, OwnExpiration};
 
 /// Number of entries in a chain's dictionary after a delta, as far as the frame has said it.
@@ -25,10 +29,6 @@ const PHYSICAL: RangeInclusive<i64> = -(MAX_PHYSICAL as i64)..=MAX_PHYSICAL as i
 
 const LOGICAL: RangeInclusive<i64> = 0..=u16::MAX as i64;
 
-/// The most bits of an offset from the smallest of some times.
-const MAX_WIDTH: u64 = 48;
-
-const MODE: u32 = 2;
 const ACCEPTED: u64 = 1;
 const PROLONGABLE: u64 = 2;
 
@@ -113,7 +113,7 @@ pub(super) fn read(
 }
 
 fn flags(lease: &DeltaLease) -> u64 {
-    u64::from(lease.accepted) * ACCEPTED | u64::from(lease.prolongable) * PROLONGABLE
+    u64::from(lease.accepted) * ACCEPTED + u64::from(lease.prolongable) * PROLONGABLE
 }
 
 fn read_grants(
@@ -207,7 +207,7 @@ fn write_expirations(bits: &mut BitWriter, leases: &[&DeltaLease]) {
         // Grants live for a round number of seconds.
         let seconds = millis % 1000 == 0;
         bits.bit(seconds);
-        bits.signed(if seconds { millis / 1000 } else { millis });
+        bits.number(if seconds { millis / 1000 } else { millis } as u64);
     }
     if let Some((offset, logical)) = shared {
         bits.signed(offset);
@@ -233,17 +233,21 @@ fn read_expirations(
     if of(AFTER_START) > 0 {
         let offset = bits.offset();
         let seconds = bits.bit(FIELD)?;
-        let value = bits.signed(FIELD)?;
+        let value = bits.ranged(MAX_PHYSICAL, FIELD)? as i64;
         if !seconds && value % 1000 == 0 {
             return Err(invalid(offset, FIELD, "whole seconds in milliseconds"));
         }
-        let millis = value.checked_mul(if seconds { 1000 } else { 1 });
+        let millis = if seconds {
+            value.saturating_mul(1000)
+        } else {
+            value
+        };
         after = in_range(offset, FIELD, millis, PHYSICAL)?;
     }
     let mut shared = OwnExpiration::Common;
     if of(SHARED) > 0 {
         let at = bits.offset();
-        let offset = in_range(at, FIELD, Some(bits.signed(FIELD)?), PHYSICAL)?;
+        let offset = in_range(at, FIELD, bits.signed(FIELD)?, PHYSICAL)?;
         let logical = bits.ranged(u16::MAX.into(), FIELD_LOGICAL)? as u16;
         shared = OwnExpiration::At { offset, logical };
     }
@@ -266,107 +270,4 @@ fn read_expirations(
         _ => OwnExpiration::Common,
     };
     Ok(classes.iter().map(expiration).collect())
-}
-
-/// Yes or no for each lease: all no, all yes, or a bit each.
-fn write_choices(bits: &mut BitWriter, choices: impl Iterator<Item = bool> + Clone) {
-    let yes = choices.clone().any(|choice| choice);
-    let no = choices.clone().any(|choice| !choice);
-    match (yes, no) {
-        (false, _) => bits.bits(0, MODE),
-        (true, false) => bits.bits(1, MODE),
-        (true, true) => {
-            bits.bits(2, MODE);
-            choices.for_each(|choice| bits.bit(choice));
-        }
-    }
-}
-
-fn read_choices(
-    bits: &mut BitReader<'_>,
-    count: usize,
-    field: &'static str,
-) -> Result<Vec<bool>, DecodeError> {
-    let offset = bits.offset();
-    match bits.bits(MODE, field)? {
-        0 => Ok(vec![false; count]),
-        1 => Ok(vec![true; count]),
-        2 => (0..count).map(|_| bits.bit(field)).collect(),
-        mode => Err(invalid(offset, field, format!("mode {mode} is unknown"))),
-    }
-}
-
-/// Two bits for each lease, or once for all.
-fn write_pairs(bits: &mut BitWriter, pairs: impl Iterator<Item = u64> + Clone) {
-    let first = pairs.clone().next().unwrap_or(0);
-    if pairs.clone().all(|pair| pair == first) {
-        bits.bit(false);
-        bits.bits(first, 2);
-    } else {
-        bits.bit(true);
-        pairs.for_each(|pair| bits.bits(pair, 2));
-    }
-}
-
-fn read_pairs(
-    bits: &mut BitReader<'_>,
-    count: usize,
-    field: &'static str,
-) -> Result<Vec<u8>, DecodeError> {
-    if bits.bit(field)? {
-        let pair = |_| bits.bits(2, field).map(|pair| pair as u8);
-        (0..count).map(pair).collect()
-    } else {
-        Ok(vec![bits.bits(2, field)? as u8; count])
-    }
-}
-
-/// Numbers as offsets from the smallest, in as many bits as the largest needs.
-fn write_packed(bits: &mut BitWriter, values: impl Iterator<Item = i64> + Clone) {
-    let min = values.clone().min().unwrap_or(0);
-    let max = values.clone().max().unwrap_or(0);
-    let width = bit_length((max - min) as u64);
-    bits.signed(min);
-    bits.number(width.into());
-    values.for_each(|value| bits.bits((value - min) as u64, width));
-}
-
-/// Such numbers, all within a range.
-fn read_packed(
-    bits: &mut BitReader<'_>,
-    count: usize,
-    range: RangeInclusive<i64>,
-    field: &'static str,
-) -> Result<Vec<i64>, DecodeError> {
-    let offset = bits.offset();
-    let min = in_range(offset, field, Some(bits.signed(field)?), range.clone())?;
-    let width = bits.ranged(MAX_WIDTH, field)? as u32;
-    let value = |_| {
-        let offset = bits.offset();
-        let value = min + bits.bits(width, field)? as i64;
-        in_range(offset, field, Some(value), range.clone())
-    };
-    (0..count).map(value).collect()
-}
-
-fn in_range(
-    offset: usize,
-    field: &'static str,
-    value: Option<i64>,
-    range: RangeInclusive<i64>,
-) -> Result<i64, DecodeError> {
-    match value {
-        Some(value) if range.contains(&value) => Ok(value),
-        Some(value) => Err(out_of_range(offset, field, value, range)),
-        None => Err(invalid(offset, field, "more than 64 bits")),
-    }
-}
-
-/// The most frequent of some values; of equally frequent ones the smallest.
-pub(super) fn most_frequent<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<T> {
-    let mut all: Vec<T> = values.collect();
-    all.sort_unstable();
-    let runs = all.chunk_by(|a, b| a == b);
-    let best = runs.reduce(|best, run| if run.len() > best.len() { run } else { best });
-    best.and_then(|run| run.first().copied())
 }

@@ -17,16 +17,21 @@ mod apply;
 mod bits;
 mod chain;
 mod columns;
+mod edit;
 mod entries;
 mod error;
 mod frame;
 mod groups;
+mod growth;
+mod header;
+mod packing;
 mod positions;
 mod values;
 
 pub use chain::Chain;
 pub use error::DeltaError;
-pub use frame::{Delta, is_delta, reseal};
+pub use frame::Delta;
+pub use header::{is_delta, reseal};
 pub use values::{DeltaLease, Grant, OwnExpiration};
 
 /// The first four bytes. No batch and no other record starts with them.

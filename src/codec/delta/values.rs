@@ -35,7 +35,8 @@ pub enum OwnExpiration {
     /// The common one.
     #[default]
     Common,
-    /// So many milliseconds after the start's physical part, logical part 0: a fresh grant.
+    /// So many milliseconds (not negative) after the start's physical part, logical part 0: a
+    /// fresh grant.
     AfterStart(i64),
     /// Another one.
     At {

@@ -101,11 +101,9 @@ pub fn time_of(entry: &Entry) -> Result<HybridTimestamp, RecordError> {
 
 /// The batch in a stored record.
 pub fn batch_of(entry: &Entry) -> Result<Decoded, RecordError> {
-    open(&entry.value, entry.mod_revision)
-}
-
-fn open(record: &[u8], revision: Revision) -> Result<Decoded, RecordError> {
-    let record = frame::open(record).map_err(|source| RecordError::Frame { revision, source })?;
+    let revision = entry.mod_revision;
+    let record =
+        frame::open(&entry.value).map_err(|source| RecordError::Frame { revision, source })?;
     record
         .decode()
         .map_err(|source| RecordError::Batch { revision, source })

@@ -7,9 +7,7 @@ use crate::metastorage::contract::{Condition, Op, Transaction};
 use crate::model::batch::LeaseBatch;
 use crate::placement::io::{BatchWrite, Form, Revision};
 
-use super::{
-    BATCH, BEAT, EPOCH, RecordError, SizeRow, delta_key, open, read_all, size_key, time_value,
-};
+use super::{BATCH, BEAT, EPOCH, RecordError, SizeRow, delta_key, read_all, size_key, time_value};
 
 /// A record, and the state once it is stored.
 #[derive(Clone, Debug)]
@@ -50,26 +48,13 @@ impl Encoded {
 
 /// Encodes a batch into its record: the part of a write that costs time. `format` is that of
 /// batches in full.
-///
-/// A snapshot is read back before it is stored: formats choose the common expiration and the
-/// dictionary's order themselves, and the writer of the deltas to come has to start from exactly
-/// what their readers have.
 pub fn encode(write: &BatchWrite, format: Format) -> Result<Encoded, RecordError> {
+    let batch = || write.batch.clone();
     let (record, next) = match write.form {
-        Form::Full => (
-            in_full(&write.batch, format)?,
-            Next::Begins(write.batch.clone(), false),
-        ),
-        Form::Snapshot => {
-            let record = in_full(&write.batch, format)?;
-            let mut batch = open(&record, 0)?.batch;
-            if batch.has_rows_of(&write.batch) {
-                batch = batch.sharing_rows_of(&write.batch);
-            }
-            (record, Next::Begins(batch, true))
-        }
+        Form::Full => (in_full(&write.batch, format)?, Next::Begins(batch(), false)),
+        Form::Snapshot => (in_full(&write.batch, format)?, Next::Begins(batch(), true)),
         Form::Delta => {
-            let (chain, record) = write.chain.advance(write.batch.clone(), &write.changed)?;
+            let (chain, record) = write.chain.advance(batch(), &write.changed)?;
             (record, Next::GoesOn(chain))
         }
     };
