@@ -170,16 +170,32 @@ impl Digits {
 
     fn pack<const GROUP: usize, T: Lane>(&self, digits: &[T], out: &mut bits::BitWriter) {
         let (groups, rest) = digits.as_chunks::<GROUP>();
+        let radix = self.radix;
         let join = |digits: &[T]| {
             let digits = digits.iter().rev();
-            digits.fold(0, |number: u64, digit| number * self.radix + digit.number())
+            digits.fold(0, |number: u64, digit| number * radix + digit.number())
         };
-        for group in groups {
-            out.put(join(group), self.width);
-        }
+        out.extend(groups.iter().map(|group| join(group)), self.width);
         if !rest.is_empty() {
             out.put(join(rest), self.width);
         }
+    }
+
+    /// The largest radix that is packed in as many bits.
+    pub(super) fn widest(&self) -> u64 {
+        if self.group == 1 {
+            return 1 << self.width;
+        }
+        let fits = |radix| Self::new(radix, self.group).is_some_and(|d| d.width == self.width);
+        let mut radix = self.radix;
+        let mut step = radix;
+        while step > 0 {
+            while fits(radix + step) {
+                radix += step;
+            }
+            step /= 2;
+        }
+        radix
     }
 }
 

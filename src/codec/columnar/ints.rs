@@ -188,6 +188,11 @@ pub(super) fn write_head(out: &mut Vec<u8>, least: u64, digits: &Digits) {
     }
 }
 
+/// Appends a column in which all numbers are the same.
+pub(super) fn write_constant(out: &mut Vec<u8>, number: u64) {
+    write_head(out, number, &Digits::smallest(1, 1));
+}
+
 /// Appends a column.
 pub(super) fn write(out: &mut Vec<u8>, numbers: &[u64]) {
     let (Some(least), Some(most)) = (numbers.iter().min(), numbers.iter().max()) else {

@@ -87,20 +87,27 @@ fn write_coded(out: &mut Vec<u8>, universe: u64, positions: &[u64], low: u32) {
 
 /// Positions that are collected as a bitmap.
 pub(super) struct Bitmap {
-    pub(super) words: Vec<u64>,
+    pub(super) halves: Vec<u32>,
     pub(super) len: u64,
     pub(super) members: u64,
 }
 
 impl Bitmap {
+    /// Appends the first `len` bits of some words; a multiple of 32, but for the last time.
+    pub(super) fn extend(&mut self, mask: &[u64], len: usize) {
+        self.halves.extend(mask.iter().flat_map(|word| [*word as u32, (word >> 32) as u32]));
+        let spare = 2 * mask.len() - len.div_ceil(32);
+        self.halves.truncate(self.halves.len() - spare);
+    }
+
     /// Appends the set.
     pub(super) fn write(&self, out: &mut Vec<u8>) {
         if choose(self.len, self.members).0 != BITMAP {
             let mut members = Vec::with_capacity(self.members as usize);
-            for (at, word) in (0u64..).zip(&self.words) {
+            for (at, word) in (0u64..).zip(&self.halves) {
                 let mut word = *word;
                 while word != 0 {
-                    members.push(64 * at + u64::from(word.trailing_zeros()));
+                    members.push(32 * at + u64::from(word.trailing_zeros()));
                     word &= word - 1;
                 }
             }
@@ -109,7 +116,7 @@ impl Bitmap {
         out.push(BITMAP);
         varint::put(out, self.members as i64);
         let end = out.len() + self.len.div_ceil(8) as usize;
-        for word in &self.words {
+        for word in &self.halves {
             out.extend_from_slice(&word.to_le_bytes());
         }
         out.truncate(end);
@@ -127,11 +134,11 @@ mod tests {
     fn check(universe: u64, members: &[u64]) {
         let mut bytes = Vec::new();
         write(&mut bytes, universe, members);
-        let mut words = vec![0u64; universe.div_ceil(64).min(1000) as usize];
+        let mut words = vec![0u32; universe.div_ceil(32).min(2000) as usize];
         if universe <= 64_000 {
-            members.iter().for_each(|m| words[(m / 64) as usize] |= 1 << (m % 64));
+            members.iter().for_each(|m| words[(m / 32) as usize] |= 1 << (m % 32));
             let bitmap = Bitmap {
-                words,
+                halves: words,
                 len: universe,
                 members: members.len() as u64,
             };

@@ -20,16 +20,18 @@ pub(super) struct Object {
 /// Bits of a packed group below kind and id.
 pub(super) const PARTITION_BITS: u32 = 31;
 
+/// Accepted and prolongable.
+const QUIET: u8 = 0b11;
+
 /// What was found.
 pub(super) struct Survey {
     pub(super) objects: Vec<Object>,
     /// Leases and partitions without one.
     pub(super) slots: u64,
-    /// Leases of each node, in four parts: the next lease has often the same holder, and
-    /// counting it in the same place would wait for the last one.
-    holders: Vec<[u32; 4]>,
     /// Leases with a candidate.
     pub(super) candidates: u64,
+    /// The lowest and the highest index of a candidate; the wrong way round if there is none.
+    pub(super) candidate_names: (u32, u32),
     /// Positions of the leases with these properties.
     pub(super) unaccepted: Vec<u64>,
     pub(super) irregular: Vec<u64>,
@@ -42,8 +44,8 @@ impl Survey {
         let mut survey = Self {
             objects: Vec::new(),
             slots: 0,
-            holders: vec![[0; 4]; batch.dictionary().nodes().len()],
             candidates: 0,
+            candidate_names: (u32::MAX, 0),
             unaccepted: Vec::new(),
             irregular: Vec::new(),
             own_expirations: Vec::new(),
@@ -69,24 +71,23 @@ impl Survey {
     fn object(&mut self, rows: &[Row], from: usize, common: HybridTimestamp) {
         let Some(last) = rows.last() else { return };
         let (mut earliest, mut latest) = (u64::MAX, 0);
-        let mut candidates = 0;
-        for (at, row) in (from..).zip(rows) {
-            let (holder, candidate, flags) = row.words();
-            if let Some(parts) = self.holders.get_mut(holder as usize) {
-                parts[at % 4] += 1;
-            }
+        // What all rows have, and what any has: most objects are quiet as a whole.
+        let (mut flags, mut candidates) = (QUIET, Row::NO_CANDIDATE);
+        let (mut starts, mut own) = (0, 0);
+        for row in rows {
             let start = row.start().composite();
             earliest = earliest.min(start);
             latest = latest.max(start);
-            let has_candidate = candidate != Row::NO_CANDIDATE;
-            candidates += u64::from(has_candidate);
-            let odd_flags = flags ^ (1 | u8::from(!has_candidate) << 1);
-            let own = row.own_expiration().is_some();
-            if start & 0xFFFF | u64::from(odd_flags) | u64::from(own) != 0 {
-                self.rare(row, at as u64, odd_flags, common);
-            }
+            starts |= start;
+            let words = row.words();
+            candidates &= words.1;
+            flags &= words.2;
+            own |= row.own_expiration().map_or(0, HybridTimestamp::composite);
         }
-        self.candidates += candidates;
+        let logical = starts & 0xFFFF;
+        if flags != QUIET || candidates != Row::NO_CANDIDATE || logical | own != 0 {
+            self.unquiet(rows, from as u64, common);
+        }
         let group = last.group();
         let partitions = group.partition() + 1;
         self.slots += u64::from(partitions);
@@ -97,6 +98,31 @@ impl Survey {
             earliest: earliest >> 16,
             latest: latest >> 16,
         });
+    }
+
+    /// Looks at rows of which some are not quiet.
+    fn unquiet(&mut self, rows: &[Row], from: u64, common: HybridTimestamp) {
+        let mut candidates = 0;
+        let (mut lowest, mut highest) = (u32::MAX, 0);
+        for (at, row) in (from..).zip(rows) {
+            let (_, candidate, flags) = row.words();
+            let has_candidate = candidate != Row::NO_CANDIDATE;
+            candidates += u64::from(has_candidate);
+            lowest = lowest.min(candidate);
+            // One more, so that none is the lowest here.
+            highest = highest.max(candidate.wrapping_add(1));
+            let odd_flags = flags ^ (1 | u8::from(!has_candidate) << 1);
+            let own = row.own_expiration().is_some();
+            let logical = row.start().logical();
+            if u32::from(logical) | u32::from(odd_flags) | u32::from(own) != 0 {
+                self.rare(row, at, odd_flags, common);
+            }
+        }
+        if candidates > 0 {
+            self.candidates += candidates;
+            let (low, high) = self.candidate_names;
+            self.candidate_names = (low.min(lowest), high.max(highest - 1));
+        }
     }
 
     #[inline(never)]
@@ -113,12 +139,6 @@ impl Survey {
         if row.start().logical() != 0 {
             self.logical_starts.push(at);
         }
-    }
-
-    /// Leases of each node.
-    pub(super) fn holders(&self) -> impl Iterator<Item = u64> + '_ {
-        let parts = self.holders.iter();
-        parts.map(|parts| parts.iter().map(|part| u64::from(*part)).sum())
     }
 }
 
