@@ -53,8 +53,11 @@ impl<T: Lane> DigitColumn<T> {
 
     /// Appends the column.
     pub(super) fn finish(mut self, out: &mut Vec<u8>) {
-        if self.len == 0 {
-            return;
+        if self.len <= 1 {
+            // A single number has a form of its own.
+            let numbers = self.chunk.get(..self.filled).unwrap_or_default();
+            let numbers = numbers.iter().map(|digit| self.least + digit.number());
+            return ints::write(out, &numbers.collect::<Vec<_>>());
         }
         let rest = self.chunk.get(..self.filled).unwrap_or_default();
         self.digits.write(rest, &mut self.packed);

@@ -6,6 +6,11 @@ use super::bits;
 /// Digits that may share a number. Three or five of them waste little for any radix.
 const GROUPS: [u32; 4] = [1, 2, 3, 5];
 
+/// Numbers that are unpacked from one copy of their bytes: whole bytes at any width.
+const TILE: usize = 64;
+/// More than the bytes of a tile: 64 numbers of 56 bits, and one more byte for the bits before.
+const TILE_SIZE: usize = 512;
+
 /// The most digits of a number, and the most that [`Digits::read`] may write beyond the end of
 /// what was asked for, before and after.
 pub(super) const MAX_GROUP: usize = 5;
@@ -132,27 +137,40 @@ impl Digits {
             ..
         } = *self;
         let mask = bits::mask(width);
-        let mut bit = first * width as usize;
+        let width = width as usize;
+        let bit = first * width;
+        let (mut bytes, shift) = (bytes.get(bit >> 3..).unwrap_or_default(), bit & 7);
         let mut excess = false;
         let (groups, _) = out.as_chunks_mut::<GROUP>();
-        for slots in groups.iter_mut().take(numbers) {
-            let mut number = bits::load(bytes, bit >> 3) >> (bit & 7) & mask;
-            bit += width as usize;
-            let (last, others) = match slots.split_last_mut() {
-                Some(split) => split,
-                None => return false,
-            };
-            for slot in others {
-                let quotient = if DIVIDES {
-                    number / radix
-                } else {
-                    (u128::from(number) * u128::from(reciprocal) >> 64) as u64
-                };
-                *slot = T::of(base + (number - quotient * radix));
-                number = quotient;
+        let groups = groups.get_mut(..numbers).unwrap_or_default();
+        // A tile has its own bytes, so that no load in it needs a check; a whole number of bytes
+        // later the next one starts at the same bit.
+        let mut tile = [0; TILE_SIZE + 8];
+        for groups in groups.chunks_mut(TILE) {
+            let len = bytes.len().min(TILE * width / 8 + 8);
+            if let (Some(tile), Some(bytes)) = (tile.get_mut(..len), bytes.get(..len)) {
+                tile.copy_from_slice(bytes);
             }
-            excess |= number >= radix;
-            *last = T::of(base.wrapping_add(number));
+            bytes = bytes.get(TILE * width / 8..).unwrap_or_default();
+            let mut bit = shift;
+            for slots in groups {
+                let at = (bit >> 3) & (TILE_SIZE - 1);
+                let mut word = [0; 8];
+                word.copy_from_slice(&tile[at..at + 8]);
+                let mut number = u64::from_le_bytes(word) >> (bit & 7) & mask;
+                bit += width;
+                for slot in slots.iter_mut().take(GROUP - 1) {
+                    let quotient = if DIVIDES {
+                        number / radix
+                    } else {
+                        (u128::from(number) * u128::from(reciprocal) >> 64) as u64
+                    };
+                    *slot = T::of(base + (number - quotient * radix));
+                    number = quotient;
+                }
+                excess |= number >= radix;
+                slots[GROUP - 1] = T::of(base.wrapping_add(number));
+            }
         }
         !excess
     }
@@ -200,7 +218,9 @@ impl Digits {
 }
 
 /// What digits are read into.
-pub(super) trait Lane: Copy {
+pub(super) trait Lane: Copy + Sized + 'static {
+    /// The five ternary digits of each byte below 243.
+    const TERNARY: &'static [[Self; 5]; 256];
     /// From a number that fits.
     fn of(number: u64) -> Self;
     /// The number.
@@ -208,6 +228,16 @@ pub(super) trait Lane: Copy {
 }
 
 impl Lane for u64 {
+    const TERNARY: &'static [[Self; 5]; 256] = &{
+        let mut wide = [[0; 5]; 256];
+        let mut at = 0;
+        while at < 5 * 256 {
+            wide[at / 5][at % 5] = TERNARY[at / 5][at % 5] as Self;
+            at += 1;
+        }
+        wide
+    };
+
     #[inline]
     fn of(number: u64) -> Self {
         number
@@ -220,6 +250,8 @@ impl Lane for u64 {
 }
 
 impl Lane for u32 {
+    const TERNARY: &'static [[Self; 5]; 256] = &TERNARY;
+
     #[inline]
     fn of(number: u64) -> Self {
         number as Self
@@ -231,19 +263,12 @@ impl Lane for u32 {
     }
 }
 
-/// The five ternary digits of each byte below 243.
-const TERNARY: [[u8; 5]; 256] = {
+const TERNARY: [[u32; 5]; 256] = {
     let mut table = [[0; 5]; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut number = byte;
-        let mut digit = 0;
-        while digit < 5 {
-            table[byte][digit] = (number % 3) as u8;
-            number /= 3;
-            digit += 1;
-        }
-        byte += 1;
+    let mut at = 0;
+    while at < 5 * 256 {
+        table[at / 5][at % 5] = (at / 5) as u32 / 3u32.pow(at as u32 % 5) % 3;
+        at += 1;
     }
     table
 };
@@ -258,15 +283,18 @@ fn ternary<T: Lane>(
 ) -> bool {
     let bytes = bytes.get(first..).unwrap_or_default();
     let (groups, _) = out.as_chunks_mut::<5>();
-    let mut excess = false;
-    for (slots, byte) in groups.iter_mut().take(numbers).zip(bytes) {
-        let digits = TERNARY[usize::from(*byte)];
-        for (slot, digit) in slots.iter_mut().zip(digits) {
-            *slot = T::of(base + u64::from(digit));
-        }
-        excess |= *byte >= 243;
+    let groups = groups.get_mut(..numbers).unwrap_or_default();
+    let mut most = 0;
+    for (slots, byte) in groups.iter_mut().zip(bytes) {
+        *slots = T::TERNARY[usize::from(*byte)];
+        most = most.max(*byte);
     }
-    !excess
+    if base > 0 {
+        for slot in groups.as_flattened_mut() {
+            *slot = T::of(base + slot.number());
+        }
+    }
+    most < 243
 }
 
 #[cfg(test)]

@@ -89,28 +89,28 @@ fn write_dictionary(dictionary: &Dictionary, out: &mut Vec<u8>) -> Result<(), En
 fn write_columns(batch: &LeaseBatch, out: &mut Vec<u8>) {
     let rows = batch.rows();
     let all = rows.len() as u64;
-    let survey = Survey::of(batch);
-    let sample = sample(rows, &survey.objects);
-    let nodes = batch.dictionary().nodes().len();
-    let mut holders = HolderColumn::new(rows.len(), nodes, &sample);
-    let names = survey.candidate_names;
-    let mut candidates = CandidateColumn::new(rows.len(), survey.candidates, names);
-    let mut starts = StartColumns::new(rows.len(), &survey.objects, &sample);
+    let dictionary = batch.dictionary();
+    let sampled = sample(rows);
+    let mut survey = Survey::new(batch);
+    let mut holders = HolderColumn::new(dictionary.nodes().len(), &sampled);
+    let mut candidates = CandidateColumn::new(dictionary.names().len(), &sampled);
+    let mut starts = StartColumns::new(&sampled);
+    let mut at = 0;
     for rows in rows.chunks(CHUNK) {
+        survey.advance(at + rows.len());
         holders.chunk(rows);
-        if let Some(candidates) = &mut candidates {
-            candidates.chunk(rows);
-        }
-        starts.chunk(rows);
+        candidates.chunk(rows, survey.candidates_end > at);
+        starts.chunk(rows, &survey.objects);
+        at += rows.len();
     }
 
     write_objects(rows, &survey, out);
     holders.finish(out);
-    CandidateColumn::finish(candidates, out);
+    candidates.finish(out);
     set_write::write(out, all, &survey.unaccepted);
     set_write::write(out, all, &survey.irregular);
     write_expirations(batch, &survey.own_expirations, out);
-    starts.finish(out);
+    starts.finish(&survey.objects, out);
     let logical = |row: &Row| row.start().logical().into();
     set_write::write(out, all, &survey.logical_starts);
     ints::write(out, &some(rows, &survey.logical_starts, logical));
@@ -122,7 +122,7 @@ fn some(rows: &[Row], positions: &[u64], property: impl Fn(&Row) -> u64) -> Vec<
     rows.map(property).collect()
 }
 
-fn write_objects(rows: &[Row], survey: &Survey, out: &mut Vec<u8>) {
+fn write_objects(rows: &[Row], survey: &Survey<'_>, out: &mut Vec<u8>) {
     let objects = &survey.objects;
     let is_table = |object: &Object| object.key < 1 << 32;
     let tables = objects.partition_point(is_table);

@@ -110,6 +110,18 @@ impl<'a> Ints<'a> {
         to: usize,
         out: &'b mut Buffer<T>,
     ) -> Result<&'b mut [T], DecodeError> {
+        let skip = self.read_at(from, to, out)?;
+        Ok(out.get_mut(skip..skip + (to - from)).unwrap_or_default())
+    }
+
+    /// The same; returns where in the buffer they start.
+    #[inline]
+    pub(super) fn read_at<T: Lane>(
+        &self,
+        from: usize,
+        to: usize,
+        out: &mut Buffer<T>,
+    ) -> Result<usize, DecodeError> {
         if from > to || to > self.len || to - from > BLOCK {
             let (field, count) = (self.field, self.len);
             let what = format!("numbers {from} to {to} of {count} are asked for");
@@ -122,8 +134,7 @@ impl<'a> Ints<'a> {
         if to == self.len && !to.is_multiple_of(group) {
             self.check_padding(to % group)?;
         }
-        let skip = from % group;
-        Ok(out.get_mut(skip..skip + (to - from)).unwrap_or_default())
+        Ok(from % group)
     }
 
     /// The digits that fill up the last number must be 0.

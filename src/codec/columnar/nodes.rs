@@ -7,8 +7,8 @@ use crate::model::batch::Row;
 use super::column::{CHUNK, DigitColumn};
 use super::digits::Digits;
 use super::ints;
-use super::sample::Sample;
-use super::set::{ALL, NONE};
+use super::sample::Sampled;
+use super::set::ALL;
 use super::set_write::{self, Bitmap};
 
 /// Stands for a node that has no digit.
@@ -27,7 +27,8 @@ pub(super) struct HolderColumn {
 }
 
 impl HolderColumn {
-    pub(super) fn new(rows: usize, nodes: usize, sample: &[Sample<'_>]) -> Self {
+    pub(super) fn new(nodes: usize, sampled: &Sampled<'_>) -> Self {
+        let (rows, sample) = (sampled.all, &sampled.rows);
         let mut counts: Vec<(u64, u32)> = (0..nodes as u32).map(|node| (0, node)).collect();
         for one in sample {
             if let Some((count, _)) = counts.get_mut(one.row.holder() as usize) {
@@ -62,6 +63,7 @@ impl HolderColumn {
     }
 
     /// Takes the next rows, at most a chunk.
+    #[inline(never)]
     pub(super) fn chunk(&mut self, rows: &[Row]) {
         let slots = self.digits.room().iter_mut();
         if self.frequent.is_none() {
@@ -127,58 +129,51 @@ fn best_radix(counts: &[(u64, u32)], sampled: u64, all: u64) -> usize {
 
 /// The column of candidates while it is written.
 pub(super) struct CandidateColumn {
+    row: u64,
     set: Bitmap,
-    least: u64,
     names: DigitColumn<u32>,
 }
 
 impl CandidateColumn {
-    /// Of `rows` leases `candidates` have one, with names in a range. `None` if none has one.
-    pub(super) fn new(rows: usize, candidates: u64, names: (u32, u32)) -> Option<Self> {
-        let radix = u64::from(names.1.checked_sub(names.0)?) + 1;
-        let digits = Digits::smallest(radix, candidates);
-        let least = u64::from(names.0);
-        Some(Self {
-            set: Bitmap {
-                halves: Vec::with_capacity(rows / 32 + CHUNK),
-                len: rows as u64,
-                members: candidates,
-            },
-            least,
-            names: DigitColumn::new(digits, least, candidates as usize),
-        })
+    pub(super) fn new(names: usize, sampled: &Sampled<'_>) -> Self {
+        let candidates = sampled.rows.iter().filter(|one| one.row.candidate().is_some());
+        let expected = candidates.count() * sampled.all / sampled.rows.len().max(1);
+        let digits = Digits::smallest(names.max(1) as u64, expected as u64);
+        Self {
+            row: 0,
+            set: Bitmap::new(sampled.all, sampled.all),
+            names: DigitColumn::new(digits, 0, expected),
+        }
     }
 
-    /// Takes the next rows, at most a chunk.
-    pub(super) fn chunk(&mut self, rows: &[Row]) {
-        let mut mask = [0; CHUNK.div_ceil(64)];
-        let mut next = 0;
-        let least = self.least as u32;
-        let names = self.names.room();
-        for (rows, word) in rows.chunks(64).zip(&mut mask) {
-            for (bit, row) in rows.iter().enumerate() {
-                let (_, candidate, _) = row.words();
-                let has = candidate != Row::NO_CANDIDATE;
-                // Written in any case and passed only if there is one.
-                if let Some(slot) = names.get_mut(next) {
-                    *slot = candidate.wrapping_sub(least);
+    /// Takes the next rows, at most a chunk, of which any or none may have a candidate.
+    #[inline(never)]
+    pub(super) fn chunk(&mut self, rows: &[Row], any: bool) {
+        if any {
+            let mut mask = [0; CHUNK.div_ceil(64)];
+            let mut next = 0;
+            let names = self.names.room();
+            for (rows, word) in rows.chunks(64).zip(&mut mask) {
+                for (bit, row) in rows.iter().enumerate() {
+                    let (_, candidate, _) = row.words();
+                    let has = candidate != Row::NO_CANDIDATE;
+                    // Written in any case and passed only if there is one.
+                    if let Some(slot) = names.get_mut(next) {
+                        *slot = candidate;
+                    }
+                    next += usize::from(has);
+                    *word |= u64::from(has) << bit;
                 }
-                next += usize::from(has);
-                *word |= u64::from(has) << bit;
             }
+            self.names.advance(next);
+            self.set.put(self.row, &mask, next);
         }
-        self.names.advance(next);
-        self.set.extend(&mask, rows.len());
+        self.row += rows.len() as u64;
     }
 
     /// Appends the column.
-    pub(super) fn finish(column: Option<Self>, out: &mut Vec<u8>) {
-        match column {
-            None => out.push(NONE),
-            Some(column) => {
-                column.set.write(out);
-                column.names.finish(out);
-            }
-        }
+    pub(super) fn finish(mut self, out: &mut Vec<u8>) {
+        self.set.write(out);
+        self.names.finish(out);
     }
 }

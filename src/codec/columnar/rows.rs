@@ -5,6 +5,7 @@ use crate::model::hlc::{HybridTimestamp, MAX_PHYSICAL};
 
 use super::super::error::DecodeError;
 use super::super::reader::{invalid, out_of_range};
+use super::digits::Lane;
 use super::groups::{Groups, Place};
 use super::ints::{Buffer, Ints, buffer};
 use super::layout::{Columns, Sparse};
@@ -42,6 +43,7 @@ struct Buffers {
     relative: Buffer<u64>,
     /// Numbers at some positions.
     some: Buffer<u64>,
+    names: Buffer<u32>,
 }
 
 impl<'a, 'c> Rows<'a, 'c> {
@@ -78,6 +80,7 @@ impl<'a, 'c> Rows<'a, 'c> {
                 starts: buffer(0),
                 relative: buffer(0),
                 some: buffer(0),
+                names: buffer(0),
             }),
         })
     }
@@ -94,6 +97,7 @@ impl<'a, 'c> Rows<'a, 'c> {
             starts,
             relative,
             some,
+            names,
         } = &mut *self.buffers;
 
         let holders = columns.holders.read(from, to, holders)?;
@@ -104,22 +108,22 @@ impl<'a, 'c> Rows<'a, 'c> {
         }
 
         let mut mask = [0; WORDS];
-        let packed = self.candidates.read(len, &mut mask, some)?;
-        let with_candidates = !packed.is_empty();
+        let (skip, count) = self.candidates.read_at(len, &mut mask, names)?;
+        let with_candidates = count > 0;
         if with_candidates {
-            expand(&mask, packed, candidates);
+            expand(&mask, names, skip, candidates);
         }
 
         let mut eventful = [0; WORDS];
         let quiet = from - self.event.scan.rank() as usize;
-        let events = self.event.read(len, &mut eventful, some)?;
-        let offsets = (columns.offsets).read(quiet, quiet + len - events.len(), offsets)?;
-        let with_events = !events.is_empty();
+        let (event_skip, count) = self.event.read_at(len, &mut eventful, some)?;
+        let with_events = count > 0;
+        let skip = columns.offsets.read_at(quiet, quiet + len - count, offsets)?;
         let starts: &[u64] = if with_events {
-            merge(&eventful, offsets, events, starts, relative);
+            merge(&eventful, (offsets, skip), (some, event_skip), starts, relative);
             starts
         } else {
-            offsets
+            offsets.get(skip..skip + len).unwrap_or_default()
         };
 
         let groups = &mut self.groups;
@@ -277,11 +281,12 @@ impl Dense<'_> {
             }
             let partition = segment.first.partition();
             let columns = holders.iter().zip(starts).zip(candidates.iter().zip(relative));
+            let (first, base) = (segment.first, segment.base);
             out.extend((partition..).zip(columns).map(
-                |(partition, ((holder, start), (candidate, relative)))| {
+                move |(partition, ((holder, start), (candidate, relative)))| {
                     let base = match EVENTS {
-                        true => segment.base & relative,
-                        false => segment.base,
+                        true => base & relative,
+                        false => base,
                     };
                     let candidate = match CANDIDATES {
                         true => *candidate,
@@ -289,8 +294,8 @@ impl Dense<'_> {
                     };
                     let regular = u8::from(candidate == Row::NO_CANDIDATE) << 1;
                     Row::from_words(
-                        segment.first.with_partition(partition),
-                        timestamp(base + start, 0),
+                        first.with_partition(partition),
+                        HybridTimestamp::from_checked((base + start) << 16),
                         *holder,
                         candidate,
                         ACCEPTED | regular,
@@ -330,8 +335,7 @@ fn segment_of<T>(column: &[T], from: usize, to: usize) -> &[T] {
 /// A timestamp; 0.1 stands for 0.0, which no lease starts at.
 #[inline]
 fn timestamp(physical: u64, logical: u16) -> HybridTimestamp {
-    let composite = physical << 16 | u64::from(logical);
-    HybridTimestamp::from_composite(composite).unwrap_or(HybridTimestamp::MIN)
+    HybridTimestamp::from_checked(physical << 16 | u64::from(logical))
 }
 
 /// The physical part of a start without a logical one.
@@ -382,15 +386,20 @@ fn name_holders(
     Ok(())
 }
 
+/// The last place of a buffer. Where a mask has as many ones as there are numbers, no place
+/// behind it is asked for; it only spares a check to say so.
+const LAST: usize = size_of::<Buffer<u8>>() - 1;
+
 /// Candidates at their rows.
-fn expand(mask: &Mask, packed: &[u64], out: &mut Buffer<u32>) {
-    let mut next = 0;
+fn expand(mask: &Mask, names: &Buffer<u32>, skip: usize, out: &mut Buffer<u32>) {
+    let mut next = skip;
     for (slots, word) in out.as_chunks_mut::<64>().0.iter_mut().zip(mask) {
-        for (bit, slot) in slots.iter_mut().enumerate() {
-            let has = word >> bit & 1;
-            let candidate = packed.get(next).copied().unwrap_or(0);
-            *slot = candidate as u32 | (has as u32).wrapping_sub(1);
+        let mut word = *word;
+        for slot in slots {
+            let has = word & 1;
+            *slot = names[next.min(LAST)] | (has as u32).wrapping_sub(1);
             next += has as usize;
+            word >>= 1;
         }
     }
 }
@@ -398,23 +407,23 @@ fn expand(mask: &Mask, packed: &[u64], out: &mut Buffer<u32>) {
 /// Starts at their rows: those of the event as they are, the others relative to their object.
 fn merge(
     eventful: &Mask,
-    offsets: &[u64],
-    events: &[u64],
+    (offsets, mut quiet): (&Buffer<u64>, usize),
+    (events, mut event): (&Buffer<u64>, usize),
     out: &mut Buffer<u64>,
     relative: &mut Buffer<u64>,
 ) {
-    let (mut quiet, mut event) = (0, 0);
     let slots = out.as_chunks_mut::<64>().0.iter_mut();
     let slots = slots.zip(relative.as_chunks_mut::<64>().0);
     for ((slots, relative), word) in slots.zip(eventful) {
-        for (bit, (slot, relative)) in slots.iter_mut().zip(relative).enumerate() {
-            let is_event = (word >> bit & 1) as usize;
-            let offset = offsets.get(quiet).copied().unwrap_or(0);
-            let absolute = events.get(event).copied().unwrap_or(0);
-            *relative = (is_event as u64).wrapping_sub(1);
+        let mut word = *word;
+        for (slot, relative) in slots.iter_mut().zip(relative) {
+            let is_event = word & 1;
+            *relative = is_event.wrapping_sub(1);
+            let (offset, absolute) = (offsets[quiet.min(LAST)], events[event.min(LAST)]);
             *slot = offset & *relative | absolute & !*relative;
-            event += is_event;
-            quiet += 1 - is_event;
+            event += is_event as usize;
+            quiet += 1 - is_event as usize;
+            word >>= 1;
         }
     }
 }
@@ -492,11 +501,24 @@ impl<'a, 'c> SparseScan<'a, 'c> {
         mask: &mut Mask,
         out: &'b mut Buffer<u64>,
     ) -> Result<&'b mut [u64], DecodeError> {
+        let (skip, count) = self.read_at(len, mask, out)?;
+        Ok(out.get_mut(skip..skip + count).unwrap_or_default())
+    }
+
+    /// The same; returns where in the buffer the numbers start, and how many there are.
+    #[inline]
+    fn read_at<T: Lane>(
+        &mut self,
+        len: usize,
+        mask: &mut Mask,
+        out: &mut Buffer<T>,
+    ) -> Result<(usize, usize), DecodeError> {
         let from = self.scan.rank() as usize;
         let count = self.scan.block(len, mask)?;
         if count == 0 {
-            return Ok(&mut []);
+            return Ok((0, 0));
         }
-        self.numbers.read(from, from + count, out)
+        let skip = self.numbers.read_at(from, from + count, out)?;
+        Ok((skip, count))
     }
 }

@@ -2,6 +2,7 @@
 
 use super::super::varint;
 use super::bits::{self, BitWriter};
+use super::column::CHUNK;
 use super::set::{ALL, BITMAP, MAX_LOW, MEMBERS, NONE, OTHERS};
 
 /// How many bits members take in Elias and Fano's code, and with how many low bits.
@@ -87,21 +88,36 @@ fn write_coded(out: &mut Vec<u8>, universe: u64, positions: &[u64], low: u32) {
 
 /// Positions that are collected as a bitmap.
 pub(super) struct Bitmap {
-    pub(super) halves: Vec<u32>,
-    pub(super) len: u64,
-    pub(super) members: u64,
+    halves: Vec<u32>,
+    len: u64,
+    members: u64,
 }
 
 impl Bitmap {
-    /// Appends the first `len` bits of some words; a multiple of 32, but for the last time.
-    pub(super) fn extend(&mut self, mask: &[u64], len: usize) {
-        self.halves.extend(mask.iter().flat_map(|word| [*word as u32, (word >> 32) as u32]));
-        let spare = 2 * mask.len() - len.div_ceil(32);
-        self.halves.truncate(self.halves.len() - spare);
+    /// Of no positions so far, with room for a chunk more than `expected` positions.
+    pub(super) fn new(len: usize, expected: usize) -> Self {
+        Self {
+            halves: Vec::with_capacity(expected / 32 + CHUNK),
+            len: len as u64,
+            members: 0,
+        }
+    }
+
+    /// Members among the positions from `from` (a multiple of 32, ascending from call to call).
+    pub(super) fn put(&mut self, from: u64, mask: &[u64; CHUNK.div_ceil(64)], members: usize) {
+        self.members += members as u64;
+        self.halves.resize(from as usize / 32, 0);
+        for word in mask {
+            self.halves.extend_from_slice(&[*word as u32, (word >> 32) as u32]);
+        }
     }
 
     /// Appends the set.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    pub(super) fn write(&mut self, out: &mut Vec<u8>) {
+        if self.members == 0 {
+            return out.push(NONE);
+        }
+        self.halves.resize(self.len.div_ceil(32) as usize, 0);
         if choose(self.len, self.members).0 != BITMAP {
             let mut members = Vec::with_capacity(self.members as usize);
             for (at, word) in (0u64..).zip(&self.halves) {
@@ -137,7 +153,7 @@ mod tests {
         let mut words = vec![0u32; universe.div_ceil(32).min(2000) as usize];
         if universe <= 64_000 {
             members.iter().for_each(|m| words[(m / 32) as usize] |= 1 << (m % 32));
-            let bitmap = Bitmap {
+            let mut bitmap = Bitmap {
                 halves: words,
                 len: universe,
                 members: members.len() as u64,

@@ -11,7 +11,7 @@ use super::bits;
 use super::column::{CHUNK, DigitColumn};
 use super::digits::Digits;
 use super::ints;
-use super::sample::Sample;
+use super::sample::{Sample, Sampled};
 use super::set::NONE;
 use super::set_write::{self, Bitmap};
 use super::survey::Object;
@@ -26,9 +26,6 @@ struct Plan {
     base: Option<u64>,
     /// Starts at most so far from the base are stored as an offset.
     limit: u64,
-    offsets: Digits,
-    /// Whether no start is further.
-    quiet: bool,
     event: Option<Event>,
 }
 
@@ -68,47 +65,42 @@ fn best_limit(distances: impl Iterator<Item = u64>, odd: u32) -> (u32, u64) {
 }
 
 impl Plan {
-    fn of(rows: usize, objects: &[Object], sample: &[Sample<'_>]) -> Self {
-        let earliest = objects.iter().map(|object| object.earliest);
-        let (first, last) = (earliest.clone().min(), earliest.max());
-        let (first, last) = (first.unwrap_or(0), last.unwrap_or(0));
-        let latest = objects.iter().map(|object| object.latest).max();
-        let spread = bits::width(latest.unwrap_or(0) - first);
+    fn of(sampled: &Sampled<'_>) -> Self {
+        let sample = &sampled.rows;
+        let rows = sampled.all as u64;
+        let starts = sample.iter().map(Sample::start);
+        let first = starts.clone().min().unwrap_or(0);
+        let spread = bits::width(starts.max().unwrap_or(0) - first);
 
         let from_first = |one: &Sample<'_>| one.start() - first;
         let (own, own_cost) = best_limit(sample.iter().map(Sample::offset), spread);
         let (shared, shared_cost) = best_limit(sample.iter().map(from_first), spread);
-        let bases = objects.len() as u64 * u64::from(bits::width(last - first));
-        let in_all = |cost: u64| u128::from(cost) * rows as u128 / sample.len().max(1) as u128;
+        let bases = sampled.objects * u64::from(bits::width(sampled.last_base - first));
+        let in_all = |cost: u64| u128::from(cost) * u128::from(rows) / sample.len().max(1) as u128;
         let share = in_all(shared_cost) <= in_all(own_cost) + u128::from(bases);
-        let base = share.then_some(first);
-        let distance = |one: &Sample<'_>| match base {
-            Some(_) => from_first(one),
-            None => one.offset(),
+        let distance = |one: &Sample<'_>| match share {
+            true => from_first(one),
+            false => one.offset(),
         };
         let limit = bits::mask(if share { shared } else { own });
         let within = sample.iter().map(distance).filter(|at| *at <= limit).max();
-        let within = Digits::smallest(within.unwrap_or(0) + 1, rows as u64);
-        let limit = within.widest() - 1;
-
-        let furthest = objects.iter().map(|object| object.latest - base.unwrap_or(object.earliest));
-        let furthest = furthest.max().unwrap_or(0);
-        let quiet = furthest <= limit;
-        let radix = furthest.min(limit) + 1;
-        let mut event = None;
-        if !quiet {
-            let beyond = sample.iter().filter(|one| distance(one) > limit);
-            let beyond: Vec<u64> = beyond.map(Sample::start).collect();
-            let share = beyond.len() as u64 * rows as u64 / sample.len().max(1) as u64;
-            let worth = beyond.len() * EVENT_SHARE > sample.len();
-            event = worth.then(|| Event::among(beyond, share));
-        }
+        let within = within.unwrap_or(0);
+        // The sample may lack the very first and last ones: use what room there is.
+        let widest = Digits::smallest(within + 1, rows).widest() - 1;
+        let (base, limit) = match (share, sampled.is_all()) {
+            (true, true) => (Some(first), within),
+            (true, false) => (Some(first.saturating_sub((widest - within) / 2)), widest),
+            (false, true) => (None, within),
+            (false, false) => (None, widest),
+        };
+        let beyond = sample.iter().filter(|one| distance(one) > limit);
+        let beyond: Vec<u64> = beyond.map(Sample::start).collect();
+        let worth = beyond.len() * EVENT_SHARE > sample.len();
+        let expected = beyond.len() as u64 * rows / sample.len().max(1) as u64;
         Self {
             base,
             limit,
-            offsets: Digits::smallest(radix, rows as u64),
-            quiet,
-            event,
+            event: worth.then(|| Event::among(beyond, expected)),
         }
     }
 }
@@ -162,10 +154,10 @@ impl Event {
 }
 
 /// The columns of starts while they are written.
-pub(super) struct StartColumns<'s> {
+pub(super) struct StartColumns {
     plan: Plan,
-    objects: std::slice::Iter<'s, Object>,
-    all: &'s [Object],
+    /// Number of the object after the current one.
+    object: usize,
     /// Rows left of the current object.
     left: usize,
     base: u64,
@@ -177,24 +169,21 @@ pub(super) struct StartColumns<'s> {
     odd_starts: Vec<u64>,
 }
 
-impl<'s> StartColumns<'s> {
-    pub(super) fn new(rows: usize, objects: &'s [Object], sample: &[Sample<'_>]) -> Self {
-        let plan = Plan::of(rows, objects, sample);
-        let (event_digits, first) = match plan.event {
-            Some(event) => (event.digits, event.first),
-            None => (plan.offsets, 0),
+impl StartColumns {
+    pub(super) fn new(sampled: &Sampled<'_>) -> Self {
+        let plan = Plan::of(sampled);
+        let rows = sampled.all;
+        let offsets = Digits::smallest(plan.limit + 1, rows as u64);
+        let (events, first, expected) = match plan.event {
+            Some(event) => (event.digits, event.first, rows),
+            None => (offsets, 0, 0),
         };
         Self {
-            offsets: DigitColumn::new(plan.offsets, 0, rows),
-            events: DigitColumn::new(event_digits, first, plan.event.map_or(0, |_| rows)),
-            event: Bitmap {
-                halves: Vec::with_capacity(plan.event.map_or(0, |_| rows / 32 + CHUNK)),
-                len: rows as u64,
-                members: 0,
-            },
+            offsets: DigitColumn::new(offsets, 0, rows),
+            events: DigitColumn::new(events, first, expected),
+            event: Bitmap::new(rows, expected),
             plan,
-            objects: objects.iter(),
-            all: objects,
+            object: 0,
             left: 0,
             base: 0,
             row: 0,
@@ -203,22 +192,22 @@ impl<'s> StartColumns<'s> {
         }
     }
 
-    /// Takes the next rows, at most a chunk.
-    pub(super) fn chunk(&mut self, rows: &[Row]) {
+    /// Takes the next rows, at most a chunk, of these objects and earlier ones.
+    pub(super) fn chunk(&mut self, rows: &[Row], objects: &[Object]) {
         match self.plan.event {
-            _ if self.plan.quiet => self.quiet(rows),
-            None => self.few_odd(rows),
-            Some(event) => self.with_event(rows, event),
+            None => self.few_odd(rows, objects),
+            Some(event) => self.with_event(rows, objects, event),
         }
         self.row += rows.len() as u64;
     }
 
     /// The next rows of one object, and the others.
     #[inline]
-    fn segment<'r>(&mut self, rows: &'r [Row]) -> (&'r [Row], &'r [Row]) {
+    fn segment<'r>(&mut self, rows: &'r [Row], objects: &[Object]) -> (&'r [Row], &'r [Row]) {
         if self.left == 0
-            && let Some(object) = self.objects.next()
+            && let Some(object) = objects.get(self.object)
         {
+            self.object += 1;
             self.left = object.rows as usize;
             self.base = self.plan.base.unwrap_or(object.earliest);
         }
@@ -227,18 +216,22 @@ impl<'s> StartColumns<'s> {
         (own, others)
     }
 
-    fn quiet(&mut self, mut rows: &[Row]) {
-        if self.plan.offsets.width() == 0 {
-            return self.offsets.advance(rows.len());
-        }
+    #[inline(never)]
+    fn few_odd(&mut self, mut rows: &[Row], objects: &[Object]) {
         let all = rows.len();
         let mut at = 0;
         while !rows.is_empty() {
-            let (own, others) = self.segment(rows);
+            let (own, others) = self.segment(rows, objects);
             let base = self.base;
-            let room = self.offsets.room().get_mut(at..).unwrap_or_default();
-            for (slot, row) in room.iter_mut().zip(own) {
-                *slot = row.start().physical() - base;
+            let room = self.offsets.room().get_mut(at..at + own.len());
+            let mut furthest = 0;
+            for (slot, row) in room.unwrap_or_default().iter_mut().zip(own) {
+                // Before a shared base, it is far behind every limit.
+                *slot = row.start().physical().wrapping_sub(base);
+                furthest = furthest.max(*slot);
+            }
+            if furthest > self.plan.limit {
+                self.take_odd(at, own);
             }
             at += own.len();
             rows = others;
@@ -246,41 +239,33 @@ impl<'s> StartColumns<'s> {
         self.offsets.advance(all);
     }
 
-    fn few_odd(&mut self, mut rows: &[Row]) {
-        let all = rows.len();
+    /// Moves the starts beyond the limit out of the way; the first row is number `at` of the
+    /// chunk.
+    fn take_odd(&mut self, at: usize, rows: &[Row]) {
         let limit = self.plan.limit;
-        let mut at = 0;
-        while !rows.is_empty() {
-            let (own, others) = self.segment(rows);
-            let base = self.base;
-            let room = self.offsets.room().get_mut(at..).unwrap_or_default();
-            for ((slot, row), at) in room.iter_mut().zip(own).zip(at..) {
-                let start = row.start().physical();
-                *slot = start - base;
-                if *slot > limit {
-                    *slot = 0;
-                    self.odd.push(self.row + at as u64);
-                    self.odd_starts.push(start);
-                }
+        let slots = self.offsets.room().get_mut(at..).unwrap_or_default();
+        for ((slot, row), at) in slots.iter_mut().zip(rows).zip(self.row + at as u64..) {
+            if *slot > limit {
+                *slot = 0;
+                self.odd.push(at);
+                self.odd_starts.push(row.start().physical());
             }
-            at += own.len();
-            rows = others;
         }
-        self.offsets.advance(all);
     }
 
-    fn with_event(&mut self, mut rows: &[Row], event: Event) {
+    #[inline(never)]
+    fn with_event(&mut self, mut rows: &[Row], objects: &[Object], event: Event) {
         let limit = self.plan.limit;
         let mut mask = [0u64; CHUNK.div_ceil(64)];
         let (mut quiet, mut events, mut at) = (0, 0, 0usize);
         while !rows.is_empty() {
-            let (own, others) = self.segment(rows);
+            let (own, others) = self.segment(rows, objects);
             let base = self.base;
             let offsets = self.offsets.room();
             let event_starts = self.events.room();
             for row in own {
                 let start = row.start().physical();
-                let offset = start - base;
+                let offset = start.wrapping_sub(base);
                 let beyond = offset > limit;
                 let late = start.wrapping_sub(event.first);
                 let is_event = beyond & (late <= event.spread);
@@ -306,16 +291,15 @@ impl<'s> StartColumns<'s> {
         }
         self.offsets.advance(quiet);
         self.events.advance(events);
-        self.event.extend(&mask, at);
-        self.event.members += events as u64;
+        self.event.put(self.row, &mask, events);
     }
 
     /// Appends the columns, but for the logical parts.
-    pub(super) fn finish(self, out: &mut Vec<u8>) {
+    pub(super) fn finish(mut self, objects: &[Object], out: &mut Vec<u8>) {
         match self.plan.base {
             Some(base) => ints::write_constant(out, base),
             None => {
-                let bases: Vec<u64> = self.all.iter().map(|object| object.earliest).collect();
+                let bases: Vec<u64> = objects.iter().map(|object| object.earliest).collect();
                 ints::write(out, &bases);
             }
         }

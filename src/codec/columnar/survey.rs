@@ -1,4 +1,4 @@
-//! One pass over the rows, which finds what the columns need to know before they are written.
+//! What is found in the rows before their columns are written: objects, and what is rare.
 
 use crate::model::batch::{LeaseBatch, Row};
 use crate::model::hlc::HybridTimestamp;
@@ -24,14 +24,19 @@ pub(super) const PARTITION_BITS: u32 = 31;
 const QUIET: u8 = 0b11;
 
 /// What was found.
-pub(super) struct Survey {
+pub(super) struct Survey<'r> {
+    /// Rows that were not looked at yet.
+    rest: &'r [Row],
+    common: HybridTimestamp,
+    /// Number of rows that were.
+    rows: usize,
+    /// Number of rows of the last object.
+    last: usize,
     pub(super) objects: Vec<Object>,
     /// Leases and partitions without one.
     pub(super) slots: u64,
-    /// Leases with a candidate.
-    pub(super) candidates: u64,
-    /// The lowest and the highest index of a candidate; the wrong way round if there is none.
-    pub(super) candidate_names: (u32, u32),
+    /// The row after the last object that has a candidate.
+    pub(super) candidates_end: usize,
     /// Positions of the leases with these properties.
     pub(super) unaccepted: Vec<u64>,
     pub(super) irregular: Vec<u64>,
@@ -39,36 +44,40 @@ pub(super) struct Survey {
     pub(super) logical_starts: Vec<u64>,
 }
 
-impl Survey {
-    pub(super) fn of(batch: &LeaseBatch) -> Self {
-        let mut survey = Self {
+impl<'r> Survey<'r> {
+    pub(super) fn new(batch: &'r LeaseBatch) -> Self {
+        Self {
+            rest: batch.rows(),
+            common: batch.common_expiration(),
+            rows: 0,
+            last: 0,
             objects: Vec::new(),
             slots: 0,
-            candidates: 0,
-            candidate_names: (u32::MAX, 0),
+            candidates_end: 0,
             unaccepted: Vec::new(),
             irregular: Vec::new(),
             own_expirations: Vec::new(),
             logical_starts: Vec::new(),
-        };
-        let mut rest = batch.rows();
-        let mut guess = 0;
-        let mut at = 0;
-        while !rest.is_empty() {
-            guess = object_len(rest, guess);
-            let (rows, others) = rest.split_at(guess);
-            survey.object(rows, at, batch.common_expiration());
-            at += rows.len();
-            rest = others;
-            if survey.objects.len() == 1 {
-                // Most objects have the same number of partitions.
-                survey.objects.reserve(rest.len() / guess);
-            }
         }
-        survey
     }
 
-    fn object(&mut self, rows: &[Row], from: usize, common: HybridTimestamp) {
+    /// Goes on to the end of the object that has the row before `end`.
+    #[inline(never)]
+    pub(super) fn advance(&mut self, end: usize) {
+        while self.rows < end && !self.rest.is_empty() {
+            self.last = object_len(self.rest, self.last);
+            let (rows, others) = self.rest.split_at(self.last);
+            self.object(rows);
+            self.rows += rows.len();
+            self.rest = others;
+            if self.objects.len() == 1 {
+                // Most objects have the same number of partitions.
+                self.objects.reserve(others.len() / self.last.max(1));
+            }
+        }
+    }
+
+    fn object(&mut self, rows: &[Row]) {
         let Some(last) = rows.last() else { return };
         let (mut earliest, mut latest) = (u64::MAX, 0);
         // What all rows have, and what any has: most objects are quiet as a whole.
@@ -86,7 +95,7 @@ impl Survey {
         }
         let logical = starts & 0xFFFF;
         if flags != QUIET || candidates != Row::NO_CANDIDATE || logical | own != 0 {
-            self.unquiet(rows, from as u64, common);
+            self.unquiet(rows, candidates != Row::NO_CANDIDATE);
         }
         let group = last.group();
         let partitions = group.partition() + 1;
@@ -101,39 +110,31 @@ impl Survey {
     }
 
     /// Looks at rows of which some are not quiet.
-    fn unquiet(&mut self, rows: &[Row], from: u64, common: HybridTimestamp) {
-        let mut candidates = 0;
-        let (mut lowest, mut highest) = (u32::MAX, 0);
-        for (at, row) in (from..).zip(rows) {
+    fn unquiet(&mut self, rows: &[Row], with_candidates: bool) {
+        if with_candidates {
+            self.candidates_end = self.rows + rows.len();
+        }
+        for (at, row) in (self.rows as u64..).zip(rows) {
             let (_, candidate, flags) = row.words();
-            let has_candidate = candidate != Row::NO_CANDIDATE;
-            candidates += u64::from(has_candidate);
-            lowest = lowest.min(candidate);
-            // One more, so that none is the lowest here.
-            highest = highest.max(candidate.wrapping_add(1));
-            let odd_flags = flags ^ (1 | u8::from(!has_candidate) << 1);
+            let regular = 1 | u8::from(candidate == Row::NO_CANDIDATE) << 1;
+            let odd_flags = flags ^ regular;
             let own = row.own_expiration().is_some();
             let logical = row.start().logical();
             if u32::from(logical) | u32::from(odd_flags) | u32::from(own) != 0 {
-                self.rare(row, at, odd_flags, common);
+                self.rare(row, at, odd_flags);
             }
-        }
-        if candidates > 0 {
-            self.candidates += candidates;
-            let (low, high) = self.candidate_names;
-            self.candidate_names = (low.min(lowest), high.max(highest - 1));
         }
     }
 
     #[inline(never)]
-    fn rare(&mut self, row: &Row, at: u64, odd_flags: u8, common: HybridTimestamp) {
+    fn rare(&mut self, row: &Row, at: u64, odd_flags: u8) {
         if odd_flags & 1 != 0 {
             self.unaccepted.push(at);
         }
         if odd_flags & 2 != 0 {
             self.irregular.push(at);
         }
-        if row.own_expiration().is_some_and(|own| own != common) {
+        if row.own_expiration().is_some_and(|own| own != self.common) {
             self.own_expirations.push(at);
         }
         if row.start().logical() != 0 {
@@ -143,7 +144,7 @@ impl Survey {
 }
 
 /// Number of rows of the first object; most objects have as many as the one before.
-fn object_len(rows: &[Row], guess: usize) -> usize {
+pub(super) fn object_len(rows: &[Row], guess: usize) -> usize {
     let Some(first) = rows.first() else { return 0 };
     let same = |row: &Row| row.group().same_object(first.group());
     let same_at = |at: usize| rows.get(at).is_some_and(same);
