@@ -6,6 +6,13 @@ use super::bits;
 /// Digits that may share a number. Three or five of them waste little for any radix.
 const GROUPS: [u32; 4] = [1, 2, 3, 5];
 
+/// A 32-bit reciprocal is exact.
+const SHORT: u8 = 0;
+/// A 64-bit reciprocal is.
+const LONG: u8 = 1;
+/// Neither is.
+const DIVIDES: u8 = 2;
+
 /// Numbers that are unpacked from one copy of their bytes: whole bytes at any width.
 const TILE: usize = 64;
 /// More than the bytes of a tile: 64 numbers of 56 bits, and one more byte for the bits before.
@@ -78,10 +85,14 @@ impl Digits {
         u64::try_from(self.bits(len).div_ceil(8)).unwrap_or(u64::MAX)
     }
 
-    /// Whether a division by the radix takes more than a multiplication: only where the rounded
-    /// reciprocal is not exact for every number of this width.
-    fn divides(&self) -> bool {
-        self.width + bits::width(self.radix) > 63
+    /// How to divide a number of this width by the radix: the product with its rounded
+    /// reciprocal is exact as long as the reciprocal has so many more bits.
+    fn division(&self) -> u8 {
+        match self.width + bits::width(self.radix) {
+            0..=31 => SHORT,
+            32..=63 => LONG,
+            _ => DIVIDES,
+        }
     }
 
     /// Reads the numbers that hold the digits `from..to`, adds `base` to each digit and writes
@@ -102,15 +113,18 @@ impl Digits {
             out.iter_mut().take(to - from).for_each(|slot| *slot = T::of(base));
             return Ok(());
         }
-        let sound = match (self.group, self.divides()) {
-            (1, _) => self.unpack::<1, false, T>(bytes, first, numbers, base, out),
-            (2, false) => self.unpack::<2, false, T>(bytes, first, numbers, base, out),
-            (2, true) => self.unpack::<2, true, T>(bytes, first, numbers, base, out),
-            (3, false) => self.unpack::<3, false, T>(bytes, first, numbers, base, out),
-            (3, true) => self.unpack::<3, true, T>(bytes, first, numbers, base, out),
+        let sound = match (self.group, self.division()) {
+            (1, _) => self.unpack::<1, SHORT, T>(bytes, first, numbers, base, out),
+            (2, SHORT) => self.unpack::<2, SHORT, T>(bytes, first, numbers, base, out),
+            (2, LONG) => self.unpack::<2, LONG, T>(bytes, first, numbers, base, out),
+            (2, _) => self.unpack::<2, DIVIDES, T>(bytes, first, numbers, base, out),
+            (3, SHORT) => self.unpack::<3, SHORT, T>(bytes, first, numbers, base, out),
+            (3, LONG) => self.unpack::<3, LONG, T>(bytes, first, numbers, base, out),
+            (3, _) => self.unpack::<3, DIVIDES, T>(bytes, first, numbers, base, out),
             _ if self.radix == 3 => ternary(bytes, first, numbers, base, out),
-            (_, false) => self.unpack::<5, false, T>(bytes, first, numbers, base, out),
-            (_, true) => self.unpack::<5, true, T>(bytes, first, numbers, base, out),
+            (_, SHORT) => self.unpack::<5, SHORT, T>(bytes, first, numbers, base, out),
+            (_, LONG) => self.unpack::<5, LONG, T>(bytes, first, numbers, base, out),
+            _ => self.unpack::<5, DIVIDES, T>(bytes, first, numbers, base, out),
         };
         if sound {
             return Ok(());
@@ -122,7 +136,7 @@ impl Digits {
     }
 
     #[inline]
-    fn unpack<const GROUP: usize, const DIVIDES: bool, T: Lane>(
+    fn unpack<const GROUP: usize, const DIVISION: u8, T: Lane>(
         &self,
         bytes: &[u8],
         first: usize,
@@ -137,6 +151,7 @@ impl Digits {
             ..
         } = *self;
         let mask = bits::mask(width);
+        let short = (u64::from(u32::MAX) / radix).wrapping_add(1);
         let width = width as usize;
         let bit = first * width;
         let (mut bytes, shift) = (bytes.get(bit >> 3..).unwrap_or_default(), bit & 7);
@@ -160,10 +175,10 @@ impl Digits {
                 let mut number = u64::from_le_bytes(word) >> (bit & 7) & mask;
                 bit += width;
                 for slot in slots.iter_mut().take(GROUP - 1) {
-                    let quotient = if DIVIDES {
-                        number / radix
-                    } else {
-                        (u128::from(number) * u128::from(reciprocal) >> 64) as u64
+                    let quotient = match DIVISION {
+                        SHORT => number * short >> 32,
+                        LONG => (u128::from(number) * u128::from(reciprocal) >> 64) as u64,
+                        _ => number / radix,
                     };
                     *slot = T::of(base + (number - quotient * radix));
                     number = quotient;

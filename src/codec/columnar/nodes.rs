@@ -154,15 +154,19 @@ impl CandidateColumn {
             let mut next = 0;
             let names = self.names.room();
             for (rows, word) in rows.chunks(64).zip(&mut mask) {
+                let candidate = |row: &Row| row.words().1;
+                let mut bits = 0;
                 for (bit, row) in rows.iter().enumerate() {
-                    let (_, candidate, _) = row.words();
-                    let has = candidate != Row::NO_CANDIDATE;
-                    // Written in any case and passed only if there is one.
-                    if let Some(slot) = names.get_mut(next) {
-                        *slot = candidate;
+                    bits |= u64::from(candidate(row) != Row::NO_CANDIDATE) << bit;
+                }
+                *word = bits;
+                while bits != 0 {
+                    let row = rows.get(bits.trailing_zeros() as usize);
+                    if let (Some(slot), Some(row)) = (names.get_mut(next), row) {
+                        *slot = candidate(row);
                     }
-                    next += usize::from(has);
-                    *word |= u64::from(has) << bit;
+                    next += 1;
+                    bits &= bits - 1;
                 }
             }
             self.names.advance(next);

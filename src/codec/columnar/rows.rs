@@ -109,21 +109,23 @@ impl<'a, 'c> Rows<'a, 'c> {
 
         let mut mask = [0; WORDS];
         let (skip, count) = self.candidates.read_at(len, &mut mask, names)?;
-        let with_candidates = count > 0;
+        let names = names.get(skip..skip + count).unwrap_or_default();
+        // Few are written over rows without one, below.
+        let with_candidates = 8 * count > len;
         if with_candidates {
-            expand(&mask, names, skip, candidates);
+            expand(&mask, names, candidates);
         }
 
         let mut eventful = [0; WORDS];
         let quiet = from - self.event.scan.rank() as usize;
-        let (event_skip, count) = self.event.read_at(len, &mut eventful, some)?;
-        let with_events = count > 0;
-        let skip = columns.offsets.read_at(quiet, quiet + len - count, offsets)?;
+        let events = self.event.read(len, &mut eventful, some)?;
+        let offsets = (columns.offsets).read(quiet, quiet + len - events.len(), offsets)?;
+        let with_events = !events.is_empty();
         let starts: &[u64] = if with_events {
-            merge(&eventful, (offsets, skip), (some, event_skip), starts, relative);
+            merge(&eventful, offsets, events, starts, relative);
             starts
         } else {
-            offsets.get(skip..skip + len).unwrap_or_default()
+            offsets
         };
 
         let groups = &mut self.groups;
@@ -142,6 +144,13 @@ impl<'a, 'c> Rows<'a, 'c> {
             (true, true) => dense.rows::<true, true>(len, groups, out)?,
         }
         let rows = out.get_mut(first..).unwrap_or_default();
+        if !with_candidates {
+            patch(rows, &mask, names, |row, candidate| {
+                let (holder, _, flags) = row.words();
+                let flags = flags & !PROLONGABLE;
+                *row = Row::from_words(row.group(), row.start(), holder, candidate, flags);
+            });
+        }
 
         let mut odd = [0; WORDS];
         let odd_starts = self.odd_starts.read(len, &mut odd, some)?;
@@ -350,7 +359,12 @@ fn with_start(row: &Row, start: HybridTimestamp) -> Row {
 
 /// Calls `set` with each item in a mask and its number.
 #[inline]
-fn patch<T>(items: &mut [T], mask: &Mask, numbers: &[u64], mut set: impl FnMut(&mut T, u64)) {
+fn patch<T, N: Copy>(
+    items: &mut [T],
+    mask: &Mask,
+    numbers: &[N],
+    mut set: impl FnMut(&mut T, N),
+) {
     let mut numbers = numbers.iter();
     if numbers.len() == 0 {
         return;
@@ -386,44 +400,40 @@ fn name_holders(
     Ok(())
 }
 
-/// The last place of a buffer. Where a mask has as many ones as there are numbers, no place
-/// behind it is asked for; it only spares a check to say so.
-const LAST: usize = size_of::<Buffer<u8>>() - 1;
-
 /// Candidates at their rows.
-fn expand(mask: &Mask, names: &Buffer<u32>, skip: usize, out: &mut Buffer<u32>) {
-    let mut next = skip;
-    for (slots, word) in out.as_chunks_mut::<64>().0.iter_mut().zip(mask) {
-        let mut word = *word;
-        for slot in slots {
-            let has = word & 1;
-            *slot = names[next.min(LAST)] | (has as u32).wrapping_sub(1);
-            next += has as usize;
-            word >>= 1;
-        }
-    }
+fn expand(mask: &Mask, names: &[u32], out: &mut Buffer<u32>) {
+    out.fill(Row::NO_CANDIDATE);
+    scatter(mask, names, out);
 }
 
 /// Starts at their rows: those of the event as they are, the others relative to their object.
 fn merge(
     eventful: &Mask,
-    (offsets, mut quiet): (&Buffer<u64>, usize),
-    (events, mut event): (&Buffer<u64>, usize),
+    offsets: &[u64],
+    events: &[u64],
     out: &mut Buffer<u64>,
     relative: &mut Buffer<u64>,
 ) {
-    let slots = out.as_chunks_mut::<64>().0.iter_mut();
-    let slots = slots.zip(relative.as_chunks_mut::<64>().0);
-    for ((slots, relative), word) in slots.zip(eventful) {
+    scatter(eventful, events, out);
+    scatter(&eventful.map(|word| !word), offsets, out);
+    relative.fill(u64::MAX);
+    each_one(eventful, |at| {
+        if let Some(slot) = relative.get_mut(at) {
+            *slot = 0;
+        }
+    });
+}
+
+/// Writes numbers at the places of a mask.
+#[inline]
+fn scatter<T: Copy>(mask: &Mask, numbers: &[T], out: &mut Buffer<T>) {
+    let mut numbers = numbers.iter();
+    for (slots, word) in out.as_chunks_mut::<64>().0.iter_mut().zip(mask) {
         let mut word = *word;
-        for (slot, relative) in slots.iter_mut().zip(relative) {
-            let is_event = word & 1;
-            *relative = is_event.wrapping_sub(1);
-            let (offset, absolute) = (offsets[quiet.min(LAST)], events[event.min(LAST)]);
-            *slot = offset & *relative | absolute & !*relative;
-            event += is_event as usize;
-            quiet += 1 - is_event as usize;
-            word >>= 1;
+        while word != 0 {
+            let Some(number) = numbers.next() else { return };
+            slots[(word.trailing_zeros() & 63) as usize] = *number;
+            word &= word - 1;
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::model::batch::Row;
 use super::survey::object_len;
 
 /// Rows that are looked at, about as many at most.
-const ROWS: usize = 2048;
+const ROWS: usize = 1024;
 
 /// Rows that are taken of one object, unless the batch is small.
 const OF_OBJECT: usize = 64;

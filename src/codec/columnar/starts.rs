@@ -93,6 +93,7 @@ impl Plan {
             (false, true) => (None, within),
             (false, false) => (None, widest),
         };
+        let limit = limit.min(MAX_PHYSICAL - base.unwrap_or(first));
         let beyond = sample.iter().filter(|one| distance(one) > limit);
         let beyond: Vec<u64> = beyond.map(Sample::start).collect();
         let worth = beyond.len() * EVENT_SHARE > sample.len();
@@ -216,37 +217,44 @@ impl StartColumns {
         (own, others)
     }
 
-    #[inline(never)]
-    fn few_odd(&mut self, mut rows: &[Row], objects: &[Object]) {
-        let all = rows.len();
+    /// Writes how far the starts of a chunk are from their bases; returns the largest distance
+    /// (before a shared base, a start is far behind every limit).
+    fn distances(&mut self, mut rows: &[Row], objects: &[Object], out: &mut [u64]) -> u64 {
         let mut at = 0;
+        let mut furthest = 0;
         while !rows.is_empty() {
             let (own, others) = self.segment(rows, objects);
             let base = self.base;
-            let room = self.offsets.room().get_mut(at..at + own.len());
-            let mut furthest = 0;
-            for (slot, row) in room.unwrap_or_default().iter_mut().zip(own) {
-                // Before a shared base, it is far behind every limit.
+            let slots = out.get_mut(at..at + own.len()).unwrap_or_default();
+            for (row, slot) in own.iter().zip(slots) {
                 *slot = row.start().physical().wrapping_sub(base);
                 furthest = furthest.max(*slot);
-            }
-            if furthest > self.plan.limit {
-                self.take_odd(at, own);
             }
             at += own.len();
             rows = others;
         }
-        self.offsets.advance(all);
+        furthest
     }
 
-    /// Moves the starts beyond the limit out of the way; the first row is number `at` of the
-    /// chunk.
-    fn take_odd(&mut self, at: usize, rows: &[Row]) {
+    #[inline(never)]
+    fn few_odd(&mut self, rows: &[Row], objects: &[Object]) {
+        let mut distances = [0; CHUNK];
+        let furthest = self.distances(rows, objects, &mut distances);
+        if furthest > self.plan.limit {
+            self.take_odd(rows, &mut distances);
+        }
+        for (slot, distance) in self.offsets.room().iter_mut().zip(&distances) {
+            *slot = *distance;
+        }
+        self.offsets.advance(rows.len());
+    }
+
+    /// Moves the starts beyond the limit out of the way.
+    fn take_odd(&mut self, rows: &[Row], distances: &mut [u64; CHUNK]) {
         let limit = self.plan.limit;
-        let slots = self.offsets.room().get_mut(at..).unwrap_or_default();
-        for ((slot, row), at) in slots.iter_mut().zip(rows).zip(self.row + at as u64..) {
-            if *slot > limit {
-                *slot = 0;
+        for ((row, distance), at) in rows.iter().zip(distances).zip(self.row..) {
+            if *distance > limit {
+                *distance = 0;
                 self.odd.push(at);
                 self.odd_starts.push(row.start().physical());
             }
@@ -254,40 +262,37 @@ impl StartColumns {
     }
 
     #[inline(never)]
-    fn with_event(&mut self, mut rows: &[Row], objects: &[Object], event: Event) {
+    fn with_event(&mut self, rows: &[Row], objects: &[Object], event: Event) {
+        let mut distances = [0; CHUNK];
+        self.distances(rows, objects, &mut distances);
         let limit = self.plan.limit;
         let mut mask = [0u64; CHUNK.div_ceil(64)];
-        let (mut quiet, mut events, mut at) = (0, 0, 0usize);
-        while !rows.is_empty() {
-            let (own, others) = self.segment(rows, objects);
-            let base = self.base;
-            let offsets = self.offsets.room();
-            let event_starts = self.events.room();
-            for row in own {
-                let start = row.start().physical();
-                let offset = start.wrapping_sub(base);
-                let beyond = offset > limit;
-                let late = start.wrapping_sub(event.first);
+        let (mut quiet, mut events, mut odd) = (0, 0, false);
+        let (offsets, event_starts) = (self.offsets.room(), self.events.room());
+        let blocks = rows.chunks(64).zip(distances.chunks_mut(64));
+        for ((rows, distances), word) in blocks.zip(&mut mask) {
+            let mut bits = 0;
+            for (bit, (row, distance)) in rows.iter().zip(distances).enumerate() {
+                let late = row.start().physical().wrapping_sub(event.first);
+                let beyond = *distance > limit;
                 let is_event = beyond & (late <= event.spread);
-                if beyond & !is_event {
-                    self.odd.push(self.row + at as u64);
-                    self.odd_starts.push(start);
-                }
+                odd |= beyond & !is_event;
+                *distance = if is_event { 0 } else { *distance };
                 // Written in any case and passed only if it counts: no branch to mispredict.
                 if let (Some(slot), Some(event)) =
                     (offsets.get_mut(quiet), event_starts.get_mut(events))
                 {
-                    *slot = if beyond { 0 } else { offset };
+                    *slot = if beyond { 0 } else { *distance };
                     *event = late;
                 }
                 quiet += usize::from(!is_event);
                 events += usize::from(is_event);
-                if let Some(word) = mask.get_mut(at / 64) {
-                    *word |= u64::from(is_event) << (at % 64);
-                }
-                at += 1;
+                bits |= u64::from(is_event) << bit;
             }
-            rows = others;
+            *word = bits;
+        }
+        if odd {
+            self.take_odd(rows, &mut distances);
         }
         self.offsets.advance(quiet);
         self.events.advance(events);

@@ -13,8 +13,6 @@ pub(super) struct Object {
     pub(super) partitions: u32,
     /// The earliest start, physical part.
     pub(super) earliest: u64,
-    /// The latest.
-    pub(super) latest: u64,
 }
 
 /// Bits of a packed group below kind and id.
@@ -79,23 +77,18 @@ impl<'r> Survey<'r> {
 
     fn object(&mut self, rows: &[Row]) {
         let Some(last) = rows.last() else { return };
-        let (mut earliest, mut latest) = (u64::MAX, 0);
-        // What all rows have, and what any has: most objects are quiet as a whole.
-        let (mut flags, mut candidates) = (QUIET, Row::NO_CANDIDATE);
-        let (mut starts, mut own) = (0, 0);
+        let mut earliest = u64::MAX;
+        // Most objects are quiet as a whole: then nothing is in here.
+        let mut unquiet = 0;
         for row in rows {
             let start = row.start().composite();
             earliest = earliest.min(start);
-            latest = latest.max(start);
-            starts |= start;
-            let words = row.words();
-            candidates &= words.1;
-            flags &= words.2;
-            own |= row.own_expiration().map_or(0, HybridTimestamp::composite);
+            let (_, candidate, flags) = row.words();
+            let own = row.own_expiration().map_or(0, HybridTimestamp::composite);
+            unquiet |= start & 0xFFFF | own | u64::from(!candidate | u32::from(flags ^ QUIET));
         }
-        let logical = starts & 0xFFFF;
-        if flags != QUIET || candidates != Row::NO_CANDIDATE || logical | own != 0 {
-            self.unquiet(rows, candidates != Row::NO_CANDIDATE);
+        if unquiet != 0 {
+            self.unquiet(rows);
         }
         let group = last.group();
         let partitions = group.partition() + 1;
@@ -105,17 +98,15 @@ impl<'r> Survey<'r> {
             rows: rows.len() as u32,
             partitions,
             earliest: earliest >> 16,
-            latest: latest >> 16,
         });
     }
 
     /// Looks at rows of which some are not quiet.
-    fn unquiet(&mut self, rows: &[Row], with_candidates: bool) {
-        if with_candidates {
-            self.candidates_end = self.rows + rows.len();
-        }
+    fn unquiet(&mut self, rows: &[Row]) {
+        let mut candidates = Row::NO_CANDIDATE;
         for (at, row) in (self.rows as u64..).zip(rows) {
             let (_, candidate, flags) = row.words();
+            candidates &= candidate;
             let regular = 1 | u8::from(candidate == Row::NO_CANDIDATE) << 1;
             let odd_flags = flags ^ regular;
             let own = row.own_expiration().is_some();
@@ -123,6 +114,9 @@ impl<'r> Survey<'r> {
             if u32::from(logical) | u32::from(odd_flags) | u32::from(own) != 0 {
                 self.rare(row, at, odd_flags);
             }
+        }
+        if candidates != Row::NO_CANDIDATE {
+            self.candidates_end = self.rows + rows.len();
         }
     }
 
