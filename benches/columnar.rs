@@ -1,7 +1,7 @@
 //! What each format costs by the yardstick that travels between machines: one copy of the rows
 //! into fresh memory.
 //!
-//! `cargo bench --bench columnar`; `-- columnar` for one format. For each workload the ways take
+//! `cargo bench --bench columnar`; `-- columnar steady` for some formats and workloads. For each workload the ways take
 //! turns, and the medians of all rounds are compared, so that a noisy machine slows all alike.
 
 #![allow(
@@ -26,24 +26,33 @@ const FLOORS: [u64; 5] = [49_051, 26_175, 28_568, 30_538, 1_678_260];
 const BUDGET: Duration = Duration::from_millis(1500);
 
 fn main() {
-    let asked: Vec<String> = std::env::args()
-        .skip(1)
-        .filter(|a| !a.starts_with('-'))
-        .collect();
-    let asked = |format: &Format| asked.is_empty() || asked.iter().any(|a| a == format.name());
+    let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let wanted = |name: &str, all: &[&str]| {
+        let some = asked.iter().any(|asked| all.contains(&&**asked));
+        !some || asked.iter().any(|asked| asked == name)
+    };
+    let all_formats = Format::ALL.map(Format::name);
+    let all_workloads = Workload::ALL.map(Workload::name);
     println!("ns per lease, and how many copies of the rows that is; an interval is of quartiles");
     println!(
         "{:<10} {:<22} {:>9} {:>7}  {:>24}  {:>24}",
         "workload", "way", "bytes", "floor", "encode", "decode"
     );
     for (workload, floor) in Workload::ALL.into_iter().zip(FLOORS) {
+        if !wanted(workload.name(), &all_workloads) {
+            continue;
+        }
         let batch = workload.generate();
-        let formats: Vec<Format> = Format::ALL.into_iter().filter(asked).collect();
+        let formats = Format::ALL.into_iter();
+        let formats = formats.filter(|format| wanted(format.name(), &all_formats));
+        let formats: Vec<Format> = formats.collect();
         compare(workload, floor, &batch, &formats);
     }
     println!("\none table of 25 leases, µs (quartiles): open, and read its leases");
     for workload in Workload::ALL {
-        view(workload);
+        if wanted(workload.name(), &all_workloads) {
+            view(workload);
+        }
     }
 }
 
@@ -78,9 +87,7 @@ fn compare(workload: Workload, floor: u64, batch: &LeaseBatch, formats: &[Format
         }
     }
     let leases = batch.len() as f64;
-    let mut times = times
-        .into_iter()
-        .map(|times| quartiles(times).map(|ns| ns / leases));
+    let mut times = times.into_iter().map(|times| quartiles(times).map(|ns| ns / leases));
     let copy = times.next().unwrap();
     println!(
         "{workload:<10} {:<22} {:>9} {:>7}  {:>24}  {:>24.2}",
@@ -89,10 +96,7 @@ fn compare(workload: Workload, floor: u64, batch: &LeaseBatch, formats: &[Format
     for (format, bytes) in &encoded {
         let mut cell = || {
             let [low, median, high] = times.next().unwrap();
-            format!(
-                "{median:6.2} ({low:.2}-{high:.2}) {:5.2}x",
-                median / copy[1]
-            )
+            format!("{median:6.2} ({low:.2}-{high:.2}) {:5.2}x", median / copy[1])
         };
         let (encode, decode) = (cell(), cell());
         let share = bytes.len() as f64 / floor as f64;
@@ -122,9 +126,5 @@ fn view(workload: Workload) {
         let [low, median, high] = quartiles(all);
         format!("{median:6.2} ({low:.2}-{high:.2})")
     };
-    println!(
-        "{workload:<10} open {}, read {}",
-        cell(opening),
-        cell(reading)
-    );
+    println!("{workload:<10} open {}, read {}", cell(opening), cell(reading));
 }

@@ -47,6 +47,16 @@ impl HybridTimestamp {
         }
     }
 
+    /// From a packed form that the caller has checked; of 0, the smallest timestamp.
+    #[inline]
+    pub(crate) const fn from_checked(composite: u64) -> Self {
+        debug_assert!(composite >> LOGICAL_BITS <= MAX_PHYSICAL);
+        match NonZeroU64::new(composite) {
+            Some(value) => Self(value),
+            None => Self::MIN,
+        }
+    }
+
     /// The packed form, `physical << 16 | logical`.
     #[inline]
     pub const fn composite(self) -> u64 {

@@ -3,8 +3,9 @@
 use super::super::error::{DecodeError, Defect};
 use super::super::reader::{Reader, fault, invalid};
 
-/// The widest number: with up to seven bits before it, it lies within eight bytes.
-pub(super) const MAX_WIDTH: u32 = 57;
+/// The widest number: with up to seven bits before it, it lies within eight bytes, not filling
+/// them.
+pub(super) const MAX_WIDTH: u32 = 56;
 
 /// The eight bytes at an offset; zeros stand for those after the end.
 #[inline]
@@ -91,38 +92,46 @@ pub(super) struct BitWriter {
 impl BitWriter {
     pub(super) fn with_capacity(bytes: usize) -> Self {
         Self {
-            bytes: Vec::with_capacity(bytes + 8),
+            bytes: Vec::with_capacity(bytes + 16),
             ..Self::default()
         }
     }
 
-    /// Appends the lowest `width` bits (at most [`MAX_WIDTH`]) of a number that has no others.
+    /// Appends numbers of one width (at most [`MAX_WIDTH`]), none of them wider.
     #[inline]
-    pub(super) fn put(&mut self, number: u64, width: u32) {
-        self.pending |= number << self.filled;
-        self.filled += width;
-        if self.filled >= 64 - MAX_WIDTH {
-            self.flush();
+    pub(super) fn extend(&mut self, numbers: impl ExactSizeIterator<Item = u64>, width: u32) {
+        if (self.filled, width) == (0, 8) {
+            return self.bytes.extend(numbers.map(|number| number as u8));
         }
+        let start = self.bytes.len();
+        let bits = self.filled as usize + numbers.len() * width as usize;
+        // Whole words are written, and cut afterwards.
+        self.bytes.resize(start + bits / 8 + 8, 0);
+        let slots = self.bytes.get_mut(start..).unwrap_or_default();
+        let (mut pending, mut filled, mut at) = (self.pending, self.filled, 0);
+        for number in numbers {
+            pending |= number << filled;
+            if let Some(slot) = slots.get_mut(at..).and_then(<[u8]>::first_chunk_mut) {
+                *slot = pending.to_le_bytes();
+            }
+            filled += width;
+            let whole = filled & !7;
+            at += (whole >> 3) as usize;
+            // At most 63 bits were filled, so at most 56 are passed.
+            pending >>= whole;
+            filled &= 7;
+        }
+        self.bytes.truncate(start + at);
+        (self.pending, self.filled) = (pending, filled);
     }
 
-    #[inline]
-    fn flush(&mut self) {
-        let whole = self.filled >> 3;
-        let end = self.bytes.len() + whole as usize;
-        self.bytes.extend_from_slice(&self.pending.to_le_bytes());
-        self.bytes.truncate(end);
-        self.pending = if whole == 8 {
-            0
-        } else {
-            self.pending >> (8 * whole)
-        };
-        self.filled &= 7;
+    /// Appends one number.
+    pub(super) fn put(&mut self, number: u64, width: u32) {
+        self.extend(std::iter::once(number), width);
     }
 
     /// All bytes, the last filled up with zeros.
     pub(super) fn finish(mut self) -> Vec<u8> {
-        self.flush();
         if self.filled > 0 {
             self.bytes.push(self.pending as u8);
         }
@@ -138,7 +147,7 @@ mod tests {
     fn numbers_of_any_width_come_back() {
         let numbers: Vec<(u64, u32)> = (0..400u64)
             .map(|i| {
-                let width = (i * 7 % 58) as u32;
+                let width = (i * 7 % 57) as u32;
                 (i.wrapping_mul(0x9E37_79B9_7F4A_7C15) & mask(width), width)
             })
             .collect();

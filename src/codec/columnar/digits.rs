@@ -6,6 +6,18 @@ use super::bits;
 /// Digits that may share a number. Three or five of them waste little for any radix.
 const GROUPS: [u32; 4] = [1, 2, 3, 5];
 
+/// A 32-bit reciprocal is exact.
+const SHORT: u8 = 0;
+/// A 64-bit reciprocal is.
+const LONG: u8 = 1;
+/// Neither is.
+const DIVIDES: u8 = 2;
+
+/// Numbers that are unpacked from one copy of their bytes: whole bytes at any width.
+const TILE: usize = 64;
+/// More than the bytes of a tile: 64 numbers of 56 bits, and one more byte for the bits before.
+const TILE_SIZE: usize = 512;
+
 /// The most digits of a number, and the most that [`Digits::read`] may write beyond the end of
 /// what was asked for, before and after.
 pub(super) const MAX_GROUP: usize = 5;
@@ -75,10 +87,14 @@ impl Digits {
         u64::try_from(self.bits(len).div_ceil(8)).unwrap_or(u64::MAX)
     }
 
-    /// Whether a division by the radix takes more than a multiplication: only where the rounded
-    /// reciprocal is not exact for every number of this width.
-    fn divides(&self) -> bool {
-        self.width + bits::width(self.radix) > 63
+    /// How to divide a number of this width by the radix: the product with its rounded
+    /// reciprocal is exact as long as the reciprocal has so many more bits.
+    fn division(&self) -> u8 {
+        match self.width + bits::width(self.radix) {
+            0..=31 => SHORT,
+            32..=63 => LONG,
+            _ => DIVIDES,
+        }
     }
 
     /// Reads the numbers that hold the digits `from..to`, adds `base` to each digit and writes
@@ -101,15 +117,18 @@ impl Digits {
                 .for_each(|slot| *slot = T::of(base));
             return Ok(());
         }
-        let sound = match (self.group, self.divides()) {
-            (1, _) => self.unpack::<1, false, T>(bytes, first, numbers, base, out),
-            (2, false) => self.unpack::<2, false, T>(bytes, first, numbers, base, out),
-            (2, true) => self.unpack::<2, true, T>(bytes, first, numbers, base, out),
-            (3, false) => self.unpack::<3, false, T>(bytes, first, numbers, base, out),
-            (3, true) => self.unpack::<3, true, T>(bytes, first, numbers, base, out),
+        let sound = match (self.group, self.division()) {
+            (1, _) => self.unpack::<1, SHORT, T>(bytes, first, numbers, base, out),
+            (2, SHORT) => self.unpack::<2, SHORT, T>(bytes, first, numbers, base, out),
+            (2, LONG) => self.unpack::<2, LONG, T>(bytes, first, numbers, base, out),
+            (2, _) => self.unpack::<2, DIVIDES, T>(bytes, first, numbers, base, out),
+            (3, SHORT) => self.unpack::<3, SHORT, T>(bytes, first, numbers, base, out),
+            (3, LONG) => self.unpack::<3, LONG, T>(bytes, first, numbers, base, out),
+            (3, _) => self.unpack::<3, DIVIDES, T>(bytes, first, numbers, base, out),
             _ if self.radix == 3 => ternary(bytes, first, numbers, base, out),
-            (_, false) => self.unpack::<5, false, T>(bytes, first, numbers, base, out),
-            (_, true) => self.unpack::<5, true, T>(bytes, first, numbers, base, out),
+            (_, SHORT) => self.unpack::<5, SHORT, T>(bytes, first, numbers, base, out),
+            (_, LONG) => self.unpack::<5, LONG, T>(bytes, first, numbers, base, out),
+            _ => self.unpack::<5, DIVIDES, T>(bytes, first, numbers, base, out),
         };
         if sound {
             return Ok(());
@@ -121,7 +140,7 @@ impl Digits {
     }
 
     #[inline]
-    fn unpack<const GROUP: usize, const DIVIDES: bool, T: Lane>(
+    fn unpack<const GROUP: usize, const DIVISION: u8, T: Lane>(
         &self,
         bytes: &[u8],
         first: usize,
@@ -136,27 +155,41 @@ impl Digits {
             ..
         } = *self;
         let mask = bits::mask(width);
-        let mut bit = first * width as usize;
+        let short = (u64::from(u32::MAX) / radix).wrapping_add(1);
+        let width = width as usize;
+        let bit = first * width;
+        let (mut bytes, shift) = (bytes.get(bit >> 3..).unwrap_or_default(), bit & 7);
         let mut excess = false;
         let (groups, _) = out.as_chunks_mut::<GROUP>();
-        for slots in groups.iter_mut().take(numbers) {
-            let mut number = bits::load(bytes, bit >> 3) >> (bit & 7) & mask;
-            bit += width as usize;
-            let (last, others) = match slots.split_last_mut() {
-                Some(split) => split,
-                None => return false,
-            };
-            for slot in others {
-                let quotient = if DIVIDES {
-                    number / radix
-                } else {
-                    (u128::from(number) * u128::from(reciprocal) >> 64) as u64
-                };
-                *slot = T::of(base + (number - quotient * radix));
-                number = quotient;
+        let groups = groups.get_mut(..numbers).unwrap_or_default();
+        // A tile has its own bytes, so that no load in it needs a check; a whole number of bytes
+        // later the next one starts at the same bit.
+        let mut tile = [0; TILE_SIZE + 8];
+        for groups in groups.chunks_mut(TILE) {
+            let len = bytes.len().min(TILE * width / 8 + 8);
+            if let (Some(tile), Some(bytes)) = (tile.get_mut(..len), bytes.get(..len)) {
+                tile.copy_from_slice(bytes);
             }
-            excess |= number >= radix;
-            *last = T::of(base.wrapping_add(number));
+            bytes = bytes.get(TILE * width / 8..).unwrap_or_default();
+            let mut bit = shift;
+            for slots in groups {
+                let at = (bit >> 3) & (TILE_SIZE - 1);
+                let mut word = [0; 8];
+                word.copy_from_slice(&tile[at..at + 8]);
+                let mut number = u64::from_le_bytes(word) >> (bit & 7) & mask;
+                bit += width;
+                for slot in slots.iter_mut().take(GROUP - 1) {
+                    let quotient = match DIVISION {
+                        SHORT => number * short >> 32,
+                        LONG => (u128::from(number) * u128::from(reciprocal) >> 64) as u64,
+                        _ => number / radix,
+                    };
+                    *slot = T::of(base + (number - quotient * radix));
+                    number = quotient;
+                }
+                excess |= number >= radix;
+                slots[GROUP - 1] = T::of(base.wrapping_add(number));
+            }
         }
         !excess
     }
@@ -174,21 +207,39 @@ impl Digits {
 
     fn pack<const GROUP: usize, T: Lane>(&self, digits: &[T], out: &mut bits::BitWriter) {
         let (groups, rest) = digits.as_chunks::<GROUP>();
+        let radix = self.radix;
         let join = |digits: &[T]| {
             let digits = digits.iter().rev();
-            digits.fold(0, |number: u64, digit| number * self.radix + digit.number())
+            digits.fold(0, |number: u64, digit| number * radix + digit.number())
         };
-        for group in groups {
-            out.put(join(group), self.width);
-        }
+        out.extend(groups.iter().map(|group| join(group)), self.width);
         if !rest.is_empty() {
             out.put(join(rest), self.width);
         }
     }
+
+    /// The largest radix that is packed in as many bits.
+    pub(super) fn widest(&self) -> u64 {
+        if self.group == 1 {
+            return 1 << self.width;
+        }
+        let fits = |radix| Self::new(radix, self.group).is_some_and(|d| d.width == self.width);
+        let mut radix = self.radix;
+        let mut step = radix;
+        while step > 0 {
+            while fits(radix + step) {
+                radix += step;
+            }
+            step /= 2;
+        }
+        radix
+    }
 }
 
 /// What digits are read into.
-pub(super) trait Lane: Copy {
+pub(super) trait Lane: Copy + Sized + 'static {
+    /// The five ternary digits of each byte below 243.
+    const TERNARY: &'static [[Self; 5]; 256];
     /// From a number that fits.
     fn of(number: u64) -> Self;
     /// The number.
@@ -196,6 +247,16 @@ pub(super) trait Lane: Copy {
 }
 
 impl Lane for u64 {
+    const TERNARY: &'static [[Self; 5]; 256] = &{
+        let mut wide = [[0; 5]; 256];
+        let mut at = 0;
+        while at < 5 * 256 {
+            wide[at / 5][at % 5] = TERNARY[at / 5][at % 5] as Self;
+            at += 1;
+        }
+        wide
+    };
+
     #[inline]
     fn of(number: u64) -> Self {
         number
@@ -208,6 +269,8 @@ impl Lane for u64 {
 }
 
 impl Lane for u32 {
+    const TERNARY: &'static [[Self; 5]; 256] = &TERNARY;
+
     #[inline]
     fn of(number: u64) -> Self {
         number as Self
@@ -219,19 +282,12 @@ impl Lane for u32 {
     }
 }
 
-/// The five ternary digits of each byte below 243.
-const TERNARY: [[u8; 5]; 256] = {
+const TERNARY: [[u32; 5]; 256] = {
     let mut table = [[0; 5]; 256];
-    let mut byte = 0;
-    while byte < 256 {
-        let mut number = byte;
-        let mut digit = 0;
-        while digit < 5 {
-            table[byte][digit] = (number % 3) as u8;
-            number /= 3;
-            digit += 1;
-        }
-        byte += 1;
+    let mut at = 0;
+    while at < 5 * 256 {
+        table[at / 5][at % 5] = (at / 5) as u32 / 3u32.pow(at as u32 % 5) % 3;
+        at += 1;
     }
     table
 };
@@ -240,15 +296,18 @@ const TERNARY: [[u8; 5]; 256] = {
 fn ternary<T: Lane>(bytes: &[u8], first: usize, numbers: usize, base: u64, out: &mut [T]) -> bool {
     let bytes = bytes.get(first..).unwrap_or_default();
     let (groups, _) = out.as_chunks_mut::<5>();
-    let mut excess = false;
-    for (slots, byte) in groups.iter_mut().take(numbers).zip(bytes) {
-        let digits = TERNARY[usize::from(*byte)];
-        for (slot, digit) in slots.iter_mut().zip(digits) {
-            *slot = T::of(base + u64::from(digit));
-        }
-        excess |= *byte >= 243;
+    let groups = groups.get_mut(..numbers).unwrap_or_default();
+    let mut most = 0;
+    for (slots, byte) in groups.iter_mut().zip(bytes) {
+        *slots = T::TERNARY[usize::from(*byte)];
+        most = most.max(*byte);
     }
-    !excess
+    if base > 0 {
+        for slot in groups.as_flattened_mut() {
+            *slot = T::of(base + slot.number());
+        }
+    }
+    most < 243
 }
 
 #[cfg(test)]

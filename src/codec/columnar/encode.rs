@@ -6,19 +6,14 @@ use crate::model::ids::{GroupId, GroupKind};
 
 use super::super::error::EncodeError;
 use super::super::{DecodeLimits, varint};
-use super::bits::BitWriter;
-use super::digits::Digits;
+use super::column::CHUNK;
+use super::ints;
+use super::nodes::{CandidateColumn, HolderColumn};
+use super::sample::sample;
 use super::seal::{self, HEADER_SIZE};
-use super::set::{ALL, NONE};
-use super::set_write::{self, Bitmap};
+use super::set_write;
+use super::starts::StartColumns;
 use super::survey::{Object, PARTITION_BITS, Survey};
-use super::{ints, starts};
-
-/// Rows that are packed at once: whole groups of digits.
-const CHUNK: usize = 480;
-
-/// Stands for a node that has no digit.
-const RARE: u32 = u32::MAX;
 
 /// Appends a batch.
 pub(crate) fn encode(batch: &LeaseBatch, out: &mut Vec<u8>) -> Result<(), EncodeError> {
@@ -62,9 +57,7 @@ fn check_ids(batch: &LeaseBatch) -> Result<(), EncodeError> {
     };
     let (first, second) = (pair[0], pair[1]);
     let mut rows = batch.rows_as_arrived();
-    let row = rows
-        .find(|row| row.holder() == second.0)
-        .or(batch.rows().first());
+    let row = rows.find(|row| row.holder() == second.0).or(batch.rows().first());
     Err(EncodeError::IdWithTwoNames {
         group: row.map_or(GroupId::first_of(GroupKind::Table, 0), Row::group),
         id: second.1.id,
@@ -96,14 +89,28 @@ fn write_dictionary(dictionary: &Dictionary, out: &mut Vec<u8>) -> Result<(), En
 fn write_columns(batch: &LeaseBatch, out: &mut Vec<u8>) {
     let rows = batch.rows();
     let all = rows.len() as u64;
-    let survey = Survey::of(batch);
+    let dictionary = batch.dictionary();
+    let sampled = sample(rows);
+    let mut survey = Survey::new(batch);
+    let mut holders = HolderColumn::new(dictionary.nodes().len(), &sampled);
+    let mut candidates = CandidateColumn::new(dictionary.names().len(), &sampled);
+    let mut starts = StartColumns::new(&sampled);
+    let mut at = 0;
+    for rows in rows.chunks(CHUNK) {
+        survey.advance(at + rows.len());
+        holders.chunk(rows);
+        candidates.chunk(rows, survey.candidates_end > at);
+        starts.chunk(rows, &survey.objects);
+        at += rows.len();
+    }
+
     write_objects(rows, &survey, out);
-    write_holders(batch, &survey, out);
-    write_candidates(rows, survey.candidates, out);
+    holders.finish(out);
+    candidates.finish(out);
     set_write::write(out, all, &survey.unaccepted);
     set_write::write(out, all, &survey.irregular);
     write_expirations(batch, &survey.own_expirations, out);
-    starts::write(rows, &survey, out);
+    starts.finish(&survey.objects, out);
     let logical = |row: &Row| row.start().logical().into();
     set_write::write(out, all, &survey.logical_starts);
     ints::write(out, &some(rows, &survey.logical_starts, logical));
@@ -115,7 +122,7 @@ fn some(rows: &[Row], positions: &[u64], property: impl Fn(&Row) -> u64) -> Vec<
     rows.map(property).collect()
 }
 
-fn write_objects(rows: &[Row], survey: &Survey, out: &mut Vec<u8>) {
+fn write_objects(rows: &[Row], survey: &Survey<'_>, out: &mut Vec<u8>) {
     let objects = &survey.objects;
     let is_table = |object: &Object| object.key < 1 << 32;
     let tables = objects.partition_point(is_table);
@@ -134,10 +141,7 @@ fn write_objects(rows: &[Row], survey: &Survey, out: &mut Vec<u8>) {
     let mut before = 0;
     for object in objects {
         let (own, others) = rest.split_at(object.rows as usize);
-        present.extend(
-            own.iter()
-                .map(|row| before + u64::from(row.group().partition())),
-        );
+        present.extend(own.iter().map(|row| before + u64::from(row.group().partition())));
         rest = others;
         before += u64::from(object.partitions);
     }
@@ -156,15 +160,18 @@ fn write_ids(objects: &[Object], out: &mut Vec<u8>) {
         return;
     }
     let distance = |object: &Object| object.key - first.key;
-    let stride = others.iter().map(distance).fold(0, greatest_common_divisor);
-    let steps: Vec<u64> = objects
-        .iter()
-        .map(|object| distance(object) / stride)
-        .collect();
-    let span = steps.last().map_or(1, |last| last + 1);
+    let mut stride = 0;
+    for object in others {
+        stride = greatest_common_divisor(distance(object), stride);
+        if stride == 1 {
+            break;
+        }
+    }
+    let span = others.last().map_or(0, distance) / stride + 1;
     varint::put(out, stride as i64);
     varint::put(out, (span - objects.len() as u64) as i64);
     if span > objects.len() as u64 {
+        let steps: Vec<u64> = objects.iter().map(|object| distance(object) / stride).collect();
         set_write::write(out, span, &steps);
     }
 }
@@ -174,117 +181,6 @@ fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
         (a, b) = (b, a % b);
     }
     a
-}
-
-/// How many of the most frequent nodes get a digit, so that the column is smallest.
-fn best_radix(counts: &[(u64, u32)], all: u64) -> usize {
-    let nodes = counts.len() as u64;
-    let mut within = 0;
-    let mut best = (u64::MAX, counts.len());
-    for (radix, (count, _)) in (1u64..).zip(counts) {
-        within += count;
-        let coarse = radix <= 64 || radix.is_multiple_of(16) || radix == nodes;
-        if !coarse || within + within / 2 < all {
-            continue;
-        }
-        let mut size = Digits::smallest(radix, all).size(all);
-        if radix < nodes {
-            let rare = all - within;
-            size += set_write::size(nodes, radix) + set_write::size(all, rare);
-            size += Digits::smallest(nodes, rare).size(rare);
-        }
-        best = best.min((size, radix as usize));
-    }
-    best.1
-}
-
-fn write_holders(batch: &LeaseBatch, survey: &Survey, out: &mut Vec<u8>) {
-    let rows = batch.rows();
-    let all = rows.len() as u64;
-    let nodes = batch.dictionary().nodes().len();
-    let mut counts: Vec<(u64, u32)> = survey.holders().zip(0u32..).collect();
-    counts.sort_unstable_by_key(|(count, node)| (std::cmp::Reverse(*count), *node));
-    let radix = best_radix(&counts, all);
-    let digits = Digits::smallest(radix as u64, all);
-    if radix == nodes {
-        out.push(ALL);
-        ints::write_head(out, 0, &digits);
-        pack_holders(rows, &digits, |holder| holder, out);
-        return;
-    }
-    let mut frequent: Vec<u64> = counts
-        .iter()
-        .take(radix)
-        .map(|(_, n)| (*n).into())
-        .collect();
-    frequent.sort_unstable();
-    set_write::write(out, nodes as u64, &frequent);
-    let mut digit_of = vec![RARE; nodes];
-    for (digit, node) in (0u32..).zip(&frequent) {
-        if let Some(slot) = digit_of.get_mut(*node as usize) {
-            *slot = digit;
-        }
-    }
-    ints::write_head(out, 0, &digits);
-    let digit = |holder: u32| digit_of.get(holder as usize).copied().unwrap_or(RARE);
-    let dense = |holder: u32| match digit(holder) {
-        RARE => 0,
-        digit => digit,
-    };
-    pack_holders(rows, &digits, dense, out);
-    let rare: Vec<u64> = (0u64..)
-        .zip(rows)
-        .filter(|(_, row)| digit(row.holder()) == RARE)
-        .map(|(at, _)| at)
-        .collect();
-    set_write::write(out, all, &rare);
-    ints::write(out, &some(rows, &rare, |row| row.holder().into()));
-}
-
-fn pack_holders(rows: &[Row], digits: &Digits, digit: impl Fn(u32) -> u32, out: &mut Vec<u8>) {
-    if digits.width() == 0 {
-        return;
-    }
-    let mut packed = BitWriter::with_capacity(digits.size(rows.len() as u64) as usize);
-    let mut chunk = [0u32; CHUNK];
-    for rows in rows.chunks(CHUNK) {
-        for (slot, row) in chunk.iter_mut().zip(rows) {
-            *slot = digit(row.holder());
-        }
-        digits.write(chunk.get(..rows.len()).unwrap_or_default(), &mut packed);
-    }
-    out.extend_from_slice(&packed.finish());
-}
-
-fn write_candidates(rows: &[Row], candidates: u64, out: &mut Vec<u8>) {
-    if candidates == 0 {
-        out.push(NONE);
-        return;
-    }
-    let mut set = Bitmap {
-        words: Vec::with_capacity(rows.len().div_ceil(64)),
-        len: rows.len() as u64,
-        members: candidates,
-    };
-    // One more, for a candidate is written in any case and passed only if there is one.
-    let mut numbers = vec![0; candidates as usize + 1];
-    let mut next = 0;
-    for rows in rows.chunks(64) {
-        let mut word = 0;
-        for (bit, row) in rows.iter().enumerate() {
-            let (_, candidate, _) = row.words();
-            let has = candidate != Row::NO_CANDIDATE;
-            if let Some(slot) = numbers.get_mut(next) {
-                *slot = candidate.into();
-            }
-            next += usize::from(has);
-            word |= u64::from(has) << bit;
-        }
-        set.words.push(word);
-    }
-    numbers.truncate(next);
-    set.write(out);
-    ints::write(out, &numbers);
 }
 
 fn write_expirations(batch: &LeaseBatch, own: &[u64], out: &mut Vec<u8>) {
@@ -303,9 +199,6 @@ fn write_expirations(batch: &LeaseBatch, own: &[u64], out: &mut Vec<u8>) {
         .map(|(at, _)| at)
         .collect();
     set_write::write(out, own.len() as u64, &with_logical);
-    let logicals: Vec<u64> = logicals
-        .into_iter()
-        .filter(|logical| *logical != 0)
-        .collect();
+    let logicals: Vec<u64> = logicals.into_iter().filter(|logical| *logical != 0).collect();
     ints::write(out, &logicals);
 }

@@ -110,6 +110,18 @@ impl<'a> Ints<'a> {
         to: usize,
         out: &'b mut Buffer<T>,
     ) -> Result<&'b mut [T], DecodeError> {
+        let skip = self.read_at(from, to, out)?;
+        Ok(out.get_mut(skip..skip + (to - from)).unwrap_or_default())
+    }
+
+    /// The same; returns where in the buffer they start.
+    #[inline]
+    pub(super) fn read_at<T: Lane>(
+        &self,
+        from: usize,
+        to: usize,
+        out: &mut Buffer<T>,
+    ) -> Result<usize, DecodeError> {
         if from > to || to > self.len || to - from > BLOCK {
             let (field, count) = (self.field, self.len);
             let what = format!("numbers {from} to {to} of {count} are asked for");
@@ -122,8 +134,7 @@ impl<'a> Ints<'a> {
         if to == self.len && !to.is_multiple_of(group) {
             self.check_padding(to % group)?;
         }
-        let skip = from % group;
-        Ok(out.get_mut(skip..skip + (to - from)).unwrap_or_default())
+        Ok(from % group)
     }
 
     /// The digits that fill up the last number must be 0.
@@ -186,6 +197,11 @@ pub(super) fn write_head(out: &mut Vec<u8>, least: u64, digits: &Digits) {
     if digits.radix() > 1 {
         out.push(digits.group() as u8);
     }
+}
+
+/// Appends a column in which all numbers are the same.
+pub(super) fn write_constant(out: &mut Vec<u8>, number: u64) {
+    write_head(out, number, &Digits::smallest(1, 1));
 }
 
 /// Appends a column.

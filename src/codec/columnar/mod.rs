@@ -6,14 +6,17 @@
 //! reads a block of them, for [`decode`] all blocks and for [`view`] those that are asked for.
 
 mod bits;
+mod column;
 pub(crate) mod decode;
 mod digits;
 pub(crate) mod encode;
 mod groups;
 mod ints;
 mod layout;
+mod nodes;
 mod notes;
 mod rows;
+mod sample;
 pub(crate) mod seal;
 mod set;
 mod set_write;

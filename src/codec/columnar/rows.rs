@@ -5,6 +5,7 @@ use crate::model::hlc::{HybridTimestamp, MAX_PHYSICAL};
 
 use super::super::error::DecodeError;
 use super::super::reader::{invalid, out_of_range};
+use super::digits::Lane;
 use super::groups::{Groups, Place};
 use super::ints::{Buffer, Ints, buffer};
 use super::layout::{Columns, Sparse};
@@ -42,6 +43,7 @@ struct Buffers {
     relative: Buffer<u64>,
     /// Numbers at some positions.
     some: Buffer<u64>,
+    names: Buffer<u32>,
 }
 
 impl<'a, 'c> Rows<'a, 'c> {
@@ -78,6 +80,7 @@ impl<'a, 'c> Rows<'a, 'c> {
                 starts: buffer(0),
                 relative: buffer(0),
                 some: buffer(0),
+                names: buffer(0),
             }),
         })
     }
@@ -94,6 +97,7 @@ impl<'a, 'c> Rows<'a, 'c> {
             starts,
             relative,
             some,
+            names,
         } = &mut *self.buffers;
 
         let holders = columns.holders.read(from, to, holders)?;
@@ -104,10 +108,12 @@ impl<'a, 'c> Rows<'a, 'c> {
         }
 
         let mut mask = [0; WORDS];
-        let packed = self.candidates.read(len, &mut mask, some)?;
-        let with_candidates = !packed.is_empty();
+        let (skip, count) = self.candidates.read_at(len, &mut mask, names)?;
+        let names = names.get(skip..skip + count).unwrap_or_default();
+        // Few are written over rows without one, below.
+        let with_candidates = 8 * count > len;
         if with_candidates {
-            expand(&mask, packed, candidates);
+            expand(&mask, names, candidates);
         }
 
         let mut eventful = [0; WORDS];
@@ -138,6 +144,13 @@ impl<'a, 'c> Rows<'a, 'c> {
             (true, true) => dense.rows::<true, true>(len, groups, out)?,
         }
         let rows = out.get_mut(first..).unwrap_or_default();
+        if !with_candidates {
+            patch(rows, &mask, names, |row, candidate| {
+                let (holder, _, flags) = row.words();
+                let flags = flags & !PROLONGABLE;
+                *row = Row::from_words(row.group(), row.start(), holder, candidate, flags);
+            });
+        }
 
         let mut odd = [0; WORDS];
         let odd_starts = self.odd_starts.read(len, &mut odd, some)?;
@@ -276,15 +289,13 @@ impl Dense<'_> {
                 self.check(segment.base, starts, EVENTS.then_some(relative))?;
             }
             let partition = segment.first.partition();
-            let columns = holders
-                .iter()
-                .zip(starts)
-                .zip(candidates.iter().zip(relative));
+            let columns = holders.iter().zip(starts).zip(candidates.iter().zip(relative));
+            let (first, base) = (segment.first, segment.base);
             out.extend((partition..).zip(columns).map(
-                |(partition, ((holder, start), (candidate, relative)))| {
+                move |(partition, ((holder, start), (candidate, relative)))| {
                     let base = match EVENTS {
-                        true => segment.base & relative,
-                        false => segment.base,
+                        true => base & relative,
+                        false => base,
                     };
                     let candidate = match CANDIDATES {
                         true => *candidate,
@@ -292,8 +303,8 @@ impl Dense<'_> {
                     };
                     let regular = u8::from(candidate == Row::NO_CANDIDATE) << 1;
                     Row::from_words(
-                        segment.first.with_partition(partition),
-                        timestamp(base + start, 0),
+                        first.with_partition(partition),
+                        HybridTimestamp::from_checked((base + start) << 16),
                         *holder,
                         candidate,
                         ACCEPTED | regular,
@@ -333,8 +344,7 @@ fn segment_of<T>(column: &[T], from: usize, to: usize) -> &[T] {
 /// A timestamp; 0.1 stands for 0.0, which no lease starts at.
 #[inline]
 fn timestamp(physical: u64, logical: u16) -> HybridTimestamp {
-    let composite = physical << 16 | u64::from(logical);
-    HybridTimestamp::from_composite(composite).unwrap_or(HybridTimestamp::MIN)
+    HybridTimestamp::from_checked(physical << 16 | u64::from(logical))
 }
 
 /// The physical part of a start without a logical one.
@@ -349,7 +359,12 @@ fn with_start(row: &Row, start: HybridTimestamp) -> Row {
 
 /// Calls `set` with each item in a mask and its number.
 #[inline]
-fn patch<T>(items: &mut [T], mask: &Mask, numbers: &[u64], mut set: impl FnMut(&mut T, u64)) {
+fn patch<T, N: Copy>(
+    items: &mut [T],
+    mask: &Mask,
+    numbers: &[N],
+    mut set: impl FnMut(&mut T, N),
+) {
     let mut numbers = numbers.iter();
     if numbers.len() == 0 {
         return;
@@ -386,16 +401,9 @@ fn name_holders(
 }
 
 /// Candidates at their rows.
-fn expand(mask: &Mask, packed: &[u64], out: &mut Buffer<u32>) {
-    let mut next = 0;
-    for (slots, word) in out.as_chunks_mut::<64>().0.iter_mut().zip(mask) {
-        for (bit, slot) in slots.iter_mut().enumerate() {
-            let has = word >> bit & 1;
-            let candidate = packed.get(next).copied().unwrap_or(0);
-            *slot = candidate as u32 | (has as u32).wrapping_sub(1);
-            next += has as usize;
-        }
-    }
+fn expand(mask: &Mask, names: &[u32], out: &mut Buffer<u32>) {
+    out.fill(Row::NO_CANDIDATE);
+    scatter(mask, names, out);
 }
 
 /// Starts at their rows: those of the event as they are, the others relative to their object.
@@ -406,18 +414,26 @@ fn merge(
     out: &mut Buffer<u64>,
     relative: &mut Buffer<u64>,
 ) {
-    let (mut quiet, mut event) = (0, 0);
-    let slots = out.as_chunks_mut::<64>().0.iter_mut();
-    let slots = slots.zip(relative.as_chunks_mut::<64>().0);
-    for ((slots, relative), word) in slots.zip(eventful) {
-        for (bit, (slot, relative)) in slots.iter_mut().zip(relative).enumerate() {
-            let is_event = (word >> bit & 1) as usize;
-            let offset = offsets.get(quiet).copied().unwrap_or(0);
-            let absolute = events.get(event).copied().unwrap_or(0);
-            *relative = (is_event as u64).wrapping_sub(1);
-            *slot = offset & *relative | absolute & !*relative;
-            event += is_event;
-            quiet += 1 - is_event;
+    scatter(eventful, events, out);
+    scatter(&eventful.map(|word| !word), offsets, out);
+    relative.fill(u64::MAX);
+    each_one(eventful, |at| {
+        if let Some(slot) = relative.get_mut(at) {
+            *slot = 0;
+        }
+    });
+}
+
+/// Writes numbers at the places of a mask.
+#[inline]
+fn scatter<T: Copy>(mask: &Mask, numbers: &[T], out: &mut Buffer<T>) {
+    let mut numbers = numbers.iter();
+    for (slots, word) in out.as_chunks_mut::<64>().0.iter_mut().zip(mask) {
+        let mut word = *word;
+        while word != 0 {
+            let Some(number) = numbers.next() else { return };
+            slots[(word.trailing_zeros() & 63) as usize] = *number;
+            word &= word - 1;
         }
     }
 }
@@ -495,11 +511,24 @@ impl<'a, 'c> SparseScan<'a, 'c> {
         mask: &mut Mask,
         out: &'b mut Buffer<u64>,
     ) -> Result<&'b mut [u64], DecodeError> {
+        let (skip, count) = self.read_at(len, mask, out)?;
+        Ok(out.get_mut(skip..skip + count).unwrap_or_default())
+    }
+
+    /// The same; returns where in the buffer the numbers start, and how many there are.
+    #[inline]
+    fn read_at<T: Lane>(
+        &mut self,
+        len: usize,
+        mask: &mut Mask,
+        out: &mut Buffer<T>,
+    ) -> Result<(usize, usize), DecodeError> {
         let from = self.scan.rank() as usize;
         let count = self.scan.block(len, mask)?;
         if count == 0 {
-            return Ok(&mut []);
+            return Ok((0, 0));
         }
-        self.numbers.read(from, from + count, out)
+        let skip = self.numbers.read_at(from, from + count, out)?;
+        Ok((skip, count))
     }
 }

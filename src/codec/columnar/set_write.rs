@@ -2,6 +2,7 @@
 
 use super::super::varint;
 use super::bits::{self, BitWriter};
+use super::column::CHUNK;
 use super::set::{ALL, BITMAP, MAX_LOW, MEMBERS, NONE, OTHERS};
 
 /// How many bits members take in Elias and Fano's code, and with how many low bits.
@@ -87,20 +88,42 @@ fn write_coded(out: &mut Vec<u8>, universe: u64, positions: &[u64], low: u32) {
 
 /// Positions that are collected as a bitmap.
 pub(super) struct Bitmap {
-    pub(super) words: Vec<u64>,
-    pub(super) len: u64,
-    pub(super) members: u64,
+    halves: Vec<u32>,
+    len: u64,
+    members: u64,
 }
 
 impl Bitmap {
+    /// Of no positions so far, with room for a chunk more than `expected` positions.
+    pub(super) fn new(len: usize, expected: usize) -> Self {
+        Self {
+            halves: Vec::with_capacity(expected / 32 + CHUNK),
+            len: len as u64,
+            members: 0,
+        }
+    }
+
+    /// Members among the positions from `from` (a multiple of 32, ascending from call to call).
+    pub(super) fn put(&mut self, from: u64, mask: &[u64; CHUNK.div_ceil(64)], members: usize) {
+        self.members += members as u64;
+        self.halves.resize(from as usize / 32, 0);
+        for word in mask {
+            self.halves.extend_from_slice(&[*word as u32, (word >> 32) as u32]);
+        }
+    }
+
     /// Appends the set.
-    pub(super) fn write(&self, out: &mut Vec<u8>) {
+    pub(super) fn write(&mut self, out: &mut Vec<u8>) {
+        if self.members == 0 {
+            return out.push(NONE);
+        }
+        self.halves.resize(self.len.div_ceil(32) as usize, 0);
         if choose(self.len, self.members).0 != BITMAP {
             let mut members = Vec::with_capacity(self.members as usize);
-            for (at, word) in (0u64..).zip(&self.words) {
+            for (at, word) in (0u64..).zip(&self.halves) {
                 let mut word = *word;
                 while word != 0 {
-                    members.push(64 * at + u64::from(word.trailing_zeros()));
+                    members.push(32 * at + u64::from(word.trailing_zeros()));
                     word &= word - 1;
                 }
             }
@@ -109,7 +132,7 @@ impl Bitmap {
         out.push(BITMAP);
         varint::put(out, self.members as i64);
         let end = out.len() + self.len.div_ceil(8) as usize;
-        for word in &self.words {
+        for word in &self.halves {
             out.extend_from_slice(&word.to_le_bytes());
         }
         out.truncate(end);
@@ -127,13 +150,11 @@ mod tests {
     fn check(universe: u64, members: &[u64]) {
         let mut bytes = Vec::new();
         write(&mut bytes, universe, members);
-        let mut words = vec![0u64; universe.div_ceil(64).min(1000) as usize];
+        let mut words = vec![0u32; universe.div_ceil(32).min(2000) as usize];
         if universe <= 64_000 {
-            members
-                .iter()
-                .for_each(|m| words[(m / 64) as usize] |= 1 << (m % 64));
-            let bitmap = Bitmap {
-                words,
+            members.iter().for_each(|m| words[(m / 32) as usize] |= 1 << (m % 32));
+            let mut bitmap = Bitmap {
+                halves: words,
                 len: universe,
                 members: members.len() as u64,
             };
@@ -146,10 +167,7 @@ mod tests {
         reader.finish("end").unwrap();
         assert_eq!(set.len(), members.len() as u64);
         let step = (universe / 300).max(1) as usize;
-        for position in (0..universe + 2)
-            .step_by(step)
-            .chain(members.iter().copied().take(50))
-        {
+        for position in (0..universe + 2).step_by(step).chain(members.iter().copied().take(50)) {
             let below = members.partition_point(|member| *member < position) as u64;
             let within = members.binary_search(&position).is_ok();
             assert_eq!(set.rank(position).unwrap(), (below, within), "{position}");

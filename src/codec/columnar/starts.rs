@@ -1,23 +1,20 @@
 //! How starts are written: relative to what, which of them belong to an event (a node's failure
 //! moves leases of all tables at once), and which are odd.
 //!
-//! Decided from a sample by what the alternatives would cost. The sample does not change what is
-//! written of a batch, only in how many bytes.
+//! Decided from a sample by what the alternatives would cost. A start that the sample did not
+//! show is an odd one: the sample decides how many bytes a batch takes, not what is in them.
 
 use crate::model::batch::Row;
+use crate::model::hlc::MAX_PHYSICAL;
 
 use super::bits;
+use super::column::{CHUNK, DigitColumn};
 use super::digits::Digits;
 use super::ints;
+use super::sample::{Sample, Sampled};
+use super::set::NONE;
 use super::set_write::{self, Bitmap};
-use super::survey::{Object, Survey};
-use super::{bits::BitWriter, set::NONE};
-
-/// Rows that are looked at, at most about as many.
-const SAMPLE: usize = 4096;
-
-/// Rows that are packed at once: whole groups of digits.
-const CHUNK: usize = 480;
+use super::survey::Object;
 
 /// One start in so many must be beyond the limit for the event to be worth a set of its own;
 /// fewer are odd starts, which are faster to read.
@@ -27,38 +24,22 @@ const EVENT_SHARE: usize = 12;
 struct Plan {
     /// The base of all objects, or else each has its own: its earliest start.
     base: Option<u64>,
-    /// Starts further from the base are of the event, or odd.
+    /// Starts at most so far from the base are stored as an offset.
     limit: u64,
-    /// The earliest start of the event, and how much later others are at most.
-    event: Option<(u64, u64)>,
+    event: Option<Event>,
 }
 
-/// A start in the sample.
-struct Sample {
-    start: u64,
-    /// From its object's earliest start.
-    offset: u64,
+/// Starts that lie close together, whatever their objects.
+#[derive(Clone, Copy)]
+struct Event {
+    first: u64,
+    /// How much later others are at most.
+    spread: u64,
+    digits: Digits,
 }
 
-fn sample(rows: &[Row], objects: &[Object]) -> Vec<Sample> {
-    // An odd step meets all partitions in turn.
-    let step = rows.len() / SAMPLE | 1;
-    let mut found = Vec::with_capacity(rows.len() / step + 1);
-    let (mut next, mut end) = (0, 0);
-    for object in objects {
-        end += object.rows as usize;
-        while let Some(row) = rows.get(next).filter(|_| next < end) {
-            let start = row.start().physical();
-            let offset = start - object.earliest;
-            found.push(Sample { start, offset });
-            next += step;
-        }
-    }
-    found
-}
-
-/// The best limit for some distances to a base: bits of the limit, and the bits that all starts
-/// take with it. A start beyond it takes its position and `odd` bits.
+/// The best limit for some distances to a base: its bits, and the bits that all starts take with
+/// it. A start beyond it takes its position and `odd` bits.
 fn best_limit(distances: impl Iterator<Item = u64>, odd: u32) -> (u32, u64) {
     let mut by_width = [0u64; 65];
     let mut all = 0;
@@ -84,234 +65,258 @@ fn best_limit(distances: impl Iterator<Item = u64>, odd: u32) -> (u32, u64) {
 }
 
 impl Plan {
-    fn of(rows: &[Row], objects: &[Object]) -> Self {
-        let earliest = objects.iter().map(|object| object.earliest);
-        let (first, last) = (earliest.clone().min(), earliest.max());
-        let (first, last) = (first.unwrap_or(0), last.unwrap_or(0));
-        let latest = objects.iter().map(|object| object.latest).max();
-        let spread = bits::width(latest.unwrap_or(0) - first);
-        let sample = sample(rows, objects);
+    fn of(sampled: &Sampled<'_>) -> Self {
+        let sample = &sampled.rows;
+        let rows = sampled.all as u64;
+        let starts = sample.iter().map(Sample::start);
+        let first = starts.clone().min().unwrap_or(0);
+        let spread = bits::width(starts.max().unwrap_or(0) - first);
 
-        let (own, own_cost) = best_limit(sample.iter().map(|one| one.offset), spread);
-        let (shared, shared_cost) = best_limit(sample.iter().map(|one| one.start - first), spread);
-        let bases = objects.len() as u64 * u64::from(bits::width(last - first));
-        let share = |cost: u64| u128::from(cost) * rows.len() as u128 / sample.len().max(1) as u128;
-        let shares = share(shared_cost) <= share(own_cost) + u128::from(bases);
-        let width = if shares { shared } else { own };
-        let limit = bits::mask(width);
-        let beyond: Vec<u64> = (sample.iter())
-            .filter(|one| if shares { one.start - first } else { one.offset } > limit)
-            .map(|one| one.start)
-            .collect();
-        let event = (beyond.len() * EVENT_SHARE > sample.len()).then(|| event(beyond));
-        Self {
-            base: shares.then_some(first),
-            limit,
-            event,
-        }
-    }
-}
-
-/// The event among starts beyond the limit: the window in which they cost least if the others
-/// become odd ones. Widened, since the sample has not all of them.
-fn event(mut starts: Vec<u64>) -> (u64, u64) {
-    const PARTS: u64 = 64;
-    /// What an odd start takes besides its number.
-    const POSITION: u64 = 12;
-    let bounds = |starts: &[u64]| {
-        let first = starts.iter().min().copied().unwrap_or(0);
-        let last = starts.iter().max().copied().unwrap_or(0);
-        (first, last - first)
-    };
-    let (mut first, mut spread) = bounds(&starts);
-    let odd = POSITION + u64::from(bits::width(spread));
-    while spread > PARTS {
-        let part = |start: u64| ((start - first) * PARTS / (spread + 1)) as usize;
-        let mut counts = [0u64; PARTS as usize];
-        for start in &starts {
-            if let Some(count) = counts.get_mut(part(*start)) {
-                *count += 1;
-            }
-        }
-        // Two parts, for an event may lie across a border.
-        let pairs = counts.windows(2).map(|pair| pair.iter().sum::<u64>());
-        let Some((count, at)) = pairs.zip(0..).max_by_key(|(count, _)| *count) else {
-            break;
+        let from_first = |one: &Sample<'_>| one.start() - first;
+        let (own, own_cost) = best_limit(sample.iter().map(Sample::offset), spread);
+        let (shared, shared_cost) = best_limit(sample.iter().map(from_first), spread);
+        let bases = sampled.objects * u64::from(bits::width(sampled.last_base - first));
+        let in_all = |cost: u64| u128::from(cost) * u128::from(rows) / sample.len().max(1) as u128;
+        let share = in_all(shared_cost) <= in_all(own_cost) + u128::from(bases);
+        let distance = |one: &Sample<'_>| match share {
+            true => from_first(one),
+            false => one.offset(),
         };
-        let all = starts.len() as u64;
-        let narrow = u64::from(bits::width(2 * spread / PARTS));
-        let narrower = count * narrow + (all - count) * odd;
-        if narrower >= all * u64::from(bits::width(spread)) {
-            break;
+        let limit = bits::mask(if share { shared } else { own });
+        let within = sample.iter().map(distance).filter(|at| *at <= limit).max();
+        let within = within.unwrap_or(0);
+        // The sample may lack the very first and last ones: use what room there is.
+        let widest = Digits::smallest(within + 1, rows).widest() - 1;
+        let (base, limit) = match (share, sampled.is_all()) {
+            (true, true) => (Some(first), within),
+            (true, false) => (Some(first.saturating_sub((widest - within) / 2)), widest),
+            (false, true) => (None, within),
+            (false, false) => (None, widest),
+        };
+        let limit = limit.min(MAX_PHYSICAL - base.unwrap_or(first));
+        let beyond = sample.iter().filter(|one| distance(one) > limit);
+        let beyond: Vec<u64> = beyond.map(Sample::start).collect();
+        let worth = beyond.len() * EVENT_SHARE > sample.len();
+        let expected = beyond.len() as u64 * rows / sample.len().max(1) as u64;
+        Self {
+            base,
+            limit,
+            event: worth.then(|| Event::among(beyond, expected)),
         }
-        starts.retain(|start| (at..at + 2).contains(&part(*start)));
-        (first, spread) = bounds(&starts);
     }
-    let margin = spread / 4 + 1;
-    (first.saturating_sub(margin), spread + 2 * margin)
 }
 
-/// The starts of a batch, sorted into what is written.
-struct Sorted {
-    /// Offsets of all starts but the event's; 0 for odd ones.
-    offsets: Vec<u64>,
+impl Event {
+    /// The window among some starts in which they cost least if the others become odd ones;
+    /// `expected` is about how many starts the whole batch has there.
+    fn among(mut starts: Vec<u64>, expected: u64) -> Self {
+        const PARTS: u64 = 64;
+        /// What an odd start takes besides its number.
+        const POSITION: u64 = 12;
+        let bounds = |starts: &[u64]| {
+            let first = starts.iter().min().copied().unwrap_or(0);
+            let last = starts.iter().max().copied().unwrap_or(0);
+            (first, last - first)
+        };
+        let (mut first, mut spread) = bounds(&starts);
+        let odd = POSITION + u64::from(bits::width(spread));
+        while spread > PARTS {
+            let part = |start: u64| ((start - first) * PARTS / (spread + 1)) as usize;
+            let mut counts = [0u64; PARTS as usize];
+            for start in &starts {
+                if let Some(count) = counts.get_mut(part(*start)) {
+                    *count += 1;
+                }
+            }
+            // Two parts, for an event may lie across a border.
+            let pairs = counts.windows(2).map(|pair| pair.iter().sum::<u64>());
+            let Some((count, at)) = pairs.zip(0..).max_by_key(|(count, _)| *count) else {
+                break;
+            };
+            let all = starts.len() as u64;
+            let narrow = u64::from(bits::width(2 * spread / PARTS));
+            if count * narrow + (all - count) * odd >= all * u64::from(bits::width(spread)) {
+                break;
+            }
+            starts.retain(|start| (at..at + 2).contains(&part(*start)));
+            (first, spread) = bounds(&starts);
+        }
+        // The sample does not have the very first and last ones: use what room there is.
+        let digits = Digits::smallest(spread + 1, expected);
+        let room = digits.widest() - 1 - spread;
+        let first = first.saturating_sub(room / 2);
+        let spread = (spread + room).min(MAX_PHYSICAL - first);
+        Self {
+            first,
+            spread,
+            digits: Digits::new(spread + 1, digits.group()).unwrap_or(digits),
+        }
+    }
+}
+
+/// The columns of starts while they are written.
+pub(super) struct StartColumns {
+    plan: Plan,
+    /// Number of the object after the current one.
+    object: usize,
+    /// Rows left of the current object.
+    left: usize,
+    base: u64,
+    row: u64,
+    offsets: DigitColumn<u64>,
     event: Bitmap,
-    event_starts: Vec<u64>,
+    events: DigitColumn<u64>,
     odd: Vec<u64>,
     odd_starts: Vec<u64>,
 }
 
-impl Sorted {
-    fn new(rows: &[Row], objects: &[Object], plan: &Plan) -> Self {
-        let mut sorted = Self {
-            offsets: vec![0; rows.len()],
-            event: Bitmap {
-                words: Vec::with_capacity(rows.len() / 64 + 1),
-                len: rows.len() as u64,
-                members: 0,
-            },
-            event_starts: Vec::new(),
+impl StartColumns {
+    pub(super) fn new(sampled: &Sampled<'_>) -> Self {
+        let plan = Plan::of(sampled);
+        let rows = sampled.all;
+        let offsets = Digits::smallest(plan.limit + 1, rows as u64);
+        let (events, first, expected) = match plan.event {
+            Some(event) => (event.digits, event.first, rows),
+            None => (offsets, 0, 0),
+        };
+        Self {
+            offsets: DigitColumn::new(offsets, 0, rows),
+            events: DigitColumn::new(events, first, expected),
+            event: Bitmap::new(rows, expected),
+            plan,
+            object: 0,
+            left: 0,
+            base: 0,
+            row: 0,
             odd: Vec::new(),
             odd_starts: Vec::new(),
-        };
-        match plan.event {
-            None => sorted.few_odd(rows, objects, plan),
-            Some(event) => sorted.with_event(rows, objects, plan, event),
         }
-        sorted
     }
 
-    fn few_odd(&mut self, rows: &[Row], objects: &[Object], plan: &Plan) {
+    /// Takes the next rows, at most a chunk, of these objects and earlier ones.
+    pub(super) fn chunk(&mut self, rows: &[Row], objects: &[Object]) {
+        match self.plan.event {
+            None => self.few_odd(rows, objects),
+            Some(event) => self.with_event(rows, objects, event),
+        }
+        self.row += rows.len() as u64;
+    }
+
+    /// The next rows of one object, and the others.
+    #[inline]
+    fn segment<'r>(&mut self, rows: &'r [Row], objects: &[Object]) -> (&'r [Row], &'r [Row]) {
+        if self.left == 0
+            && let Some(object) = objects.get(self.object)
+        {
+            self.object += 1;
+            self.left = object.rows as usize;
+            self.base = self.plan.base.unwrap_or(object.earliest);
+        }
+        let (own, others) = rows.split_at(self.left.min(rows.len()));
+        self.left -= own.len();
+        (own, others)
+    }
+
+    /// Writes how far the starts of a chunk are from their bases; returns the largest distance
+    /// (before a shared base, a start is far behind every limit).
+    fn distances(&mut self, mut rows: &[Row], objects: &[Object], out: &mut [u64]) -> u64 {
         let mut at = 0;
-        for (rows, base) in by_object(rows, objects, plan) {
-            let offsets = self.offsets.get_mut(at..at + rows.len());
-            for ((row, slot), at) in rows.iter().zip(offsets.unwrap_or_default()).zip(at..) {
-                let start = row.start().physical();
-                *slot = start - base;
-                if *slot > plan.limit {
-                    *slot = 0;
-                    self.odd.push(at as u64);
-                    self.odd_starts.push(start);
-                }
+        let mut furthest = 0;
+        while !rows.is_empty() {
+            let (own, others) = self.segment(rows, objects);
+            let base = self.base;
+            let slots = out.get_mut(at..at + own.len()).unwrap_or_default();
+            for (row, slot) in own.iter().zip(slots) {
+                *slot = row.start().physical().wrapping_sub(base);
+                furthest = furthest.max(*slot);
             }
-            at += rows.len();
+            at += own.len();
+            rows = others;
+        }
+        furthest
+    }
+
+    #[inline(never)]
+    fn few_odd(&mut self, rows: &[Row], objects: &[Object]) {
+        let mut distances = [0; CHUNK];
+        let furthest = self.distances(rows, objects, &mut distances);
+        if furthest > self.plan.limit {
+            self.take_odd(rows, &mut distances);
+        }
+        for (slot, distance) in self.offsets.room().iter_mut().zip(&distances) {
+            *slot = *distance;
+        }
+        self.offsets.advance(rows.len());
+    }
+
+    /// Moves the starts beyond the limit out of the way.
+    fn take_odd(&mut self, rows: &[Row], distances: &mut [u64; CHUNK]) {
+        let limit = self.plan.limit;
+        for ((row, distance), at) in rows.iter().zip(distances).zip(self.row..) {
+            if *distance > limit {
+                *distance = 0;
+                self.odd.push(at);
+                self.odd_starts.push(row.start().physical());
+            }
         }
     }
 
-    fn with_event(&mut self, rows: &[Row], objects: &[Object], plan: &Plan, event: (u64, u64)) {
-        let (first, spread) = event;
-        self.event_starts = vec![0; rows.len() + 1];
-        self.offsets.push(0);
-        let (mut word, mut bit) = (0u64, 0);
-        let (mut quiet, mut events, mut at) = (0, 0, 0u64);
-        for (rows, base) in by_object(rows, objects, plan) {
-            for row in rows {
-                let start = row.start().physical();
-                let offset = start - base;
-                let beyond = offset > plan.limit;
-                let is_event = beyond && start.wrapping_sub(first) <= spread;
-                if beyond && !is_event {
-                    self.odd.push(at);
-                    self.odd_starts.push(start);
-                }
+    #[inline(never)]
+    fn with_event(&mut self, rows: &[Row], objects: &[Object], event: Event) {
+        let mut distances = [0; CHUNK];
+        self.distances(rows, objects, &mut distances);
+        let limit = self.plan.limit;
+        let mut mask = [0u64; CHUNK.div_ceil(64)];
+        let (mut quiet, mut events, mut odd) = (0, 0, false);
+        let (offsets, event_starts) = (self.offsets.room(), self.events.room());
+        let blocks = rows.chunks(64).zip(distances.chunks_mut(64));
+        for ((rows, distances), word) in blocks.zip(&mut mask) {
+            let mut bits = 0;
+            for (bit, (row, distance)) in rows.iter().zip(distances).enumerate() {
+                let late = row.start().physical().wrapping_sub(event.first);
+                let beyond = *distance > limit;
+                let is_event = beyond & (late <= event.spread);
+                odd |= beyond & !is_event;
+                *distance = if is_event { 0 } else { *distance };
                 // Written in any case and passed only if it counts: no branch to mispredict.
-                if let (Some(slot), Some(event)) = (
-                    self.offsets.get_mut(quiet),
-                    self.event_starts.get_mut(events),
-                ) {
-                    *slot = if beyond { 0 } else { offset };
-                    *event = start;
+                if let (Some(slot), Some(event)) =
+                    (offsets.get_mut(quiet), event_starts.get_mut(events))
+                {
+                    *slot = if beyond { 0 } else { *distance };
+                    *event = late;
                 }
                 quiet += usize::from(!is_event);
                 events += usize::from(is_event);
-                word |= u64::from(is_event) << bit;
-                bit += 1;
-                if bit == 64 {
-                    self.event.words.push(word);
-                    (word, bit) = (0, 0);
-                }
-                at += 1;
+                bits |= u64::from(is_event) << bit;
+            }
+            *word = bits;
+        }
+        if odd {
+            self.take_odd(rows, &mut distances);
+        }
+        self.offsets.advance(quiet);
+        self.events.advance(events);
+        self.event.put(self.row, &mask, events);
+    }
+
+    /// Appends the columns, but for the logical parts.
+    pub(super) fn finish(mut self, objects: &[Object], out: &mut Vec<u8>) {
+        match self.plan.base {
+            Some(base) => ints::write_constant(out, base),
+            None => {
+                let bases: Vec<u64> = objects.iter().map(|object| object.earliest).collect();
+                ints::write(out, &bases);
             }
         }
-        self.event.words.push(word);
-        self.event.members = events as u64;
-        self.offsets.truncate(quiet);
-        self.event_starts.truncate(events);
-    }
-}
-
-/// The rows of each object with what their starts are relative to.
-fn by_object<'r>(
-    mut rows: &'r [Row],
-    objects: &'r [Object],
-    plan: &Plan,
-) -> impl Iterator<Item = (&'r [Row], u64)> {
-    let shared = plan.base;
-    objects.iter().map(move |object| {
-        let (own, others) = rows.split_at(object.rows as usize);
-        rows = others;
-        (own, shared.unwrap_or(object.earliest))
-    })
-}
-
-/// Appends the columns of starts, but for their logical parts.
-pub(super) fn write(rows: &[Row], survey: &Survey, out: &mut Vec<u8>) {
-    let objects = &survey.objects;
-    let plan = Plan::of(rows, objects);
-    let base = |object: &Object| plan.base.unwrap_or(object.earliest);
-    let bases: Vec<u64> = objects.iter().map(base).collect();
-    ints::write(out, &bases);
-    let furthest = objects.iter().map(|object| object.latest - base(object));
-    let furthest = furthest.max().unwrap_or(0);
-    if furthest <= plan.limit {
-        out.push(NONE);
-        write_quiet(rows, objects, &plan, furthest, out);
-        out.push(NONE);
-        return;
-    }
-    let sorted = Sorted::new(rows, objects, &plan);
-    sorted.event.write(out);
-    ints::write(out, &sorted.event_starts);
-    let most = sorted.offsets.iter().max().copied().unwrap_or(0);
-    if !sorted.offsets.is_empty() {
-        let digits = Digits::smallest(most + 1, sorted.offsets.len() as u64);
-        ints::write_head(out, 0, &digits);
-        let mut packed =
-            BitWriter::with_capacity(digits.size(sorted.offsets.len() as u64) as usize);
-        digits.write(&sorted.offsets, &mut packed);
-        out.extend_from_slice(&packed.finish());
-    }
-    set_write::write(out, rows.len() as u64, &sorted.odd);
-    ints::write(out, &sorted.odd_starts);
-}
-
-/// The offsets of starts that are all within the limit, packed as they are found.
-fn write_quiet(rows: &[Row], objects: &[Object], plan: &Plan, furthest: u64, out: &mut Vec<u8>) {
-    let digits = Digits::smallest(furthest + 1, rows.len() as u64);
-    ints::write_head(out, 0, &digits);
-    if digits.width() == 0 {
-        return;
-    }
-    let mut packed = BitWriter::with_capacity(digits.size(rows.len() as u64) as usize);
-    let mut chunk = [0u64; CHUNK];
-    let mut filled = 0;
-    for (mut rows, base) in by_object(rows, objects, plan) {
-        while !rows.is_empty() {
-            let (now, later) = rows.split_at(rows.len().min(CHUNK - filled));
-            let slots = chunk
-                .get_mut(filled..filled + now.len())
-                .unwrap_or_default();
-            for (slot, row) in slots.iter_mut().zip(now) {
-                *slot = row.start().physical() - base;
-            }
-            filled += now.len();
-            rows = later;
-            if filled == CHUNK {
-                digits.write(&chunk, &mut packed);
-                filled = 0;
+        match self.plan.event {
+            None => out.push(NONE),
+            Some(_) => {
+                self.event.write(out);
+                self.events.finish(out);
             }
         }
+        self.offsets.finish(out);
+        set_write::write(out, self.row, &self.odd);
+        ints::write(out, &self.odd_starts);
     }
-    digits.write(chunk.get(..filled).unwrap_or_default(), &mut packed);
-    out.extend_from_slice(&packed.finish());
 }

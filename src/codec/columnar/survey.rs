@@ -1,4 +1,4 @@
-//! One pass over the rows, which finds what the columns need to know before they are written.
+//! What is found in the rows before their columns are written: objects, and what is rare.
 
 use crate::model::batch::{LeaseBatch, Row};
 use crate::model::hlc::HybridTimestamp;
@@ -13,23 +13,28 @@ pub(super) struct Object {
     pub(super) partitions: u32,
     /// The earliest start, physical part.
     pub(super) earliest: u64,
-    /// The latest.
-    pub(super) latest: u64,
 }
 
 /// Bits of a packed group below kind and id.
 pub(super) const PARTITION_BITS: u32 = 31;
 
+/// Accepted and prolongable.
+const QUIET: u8 = 0b11;
+
 /// What was found.
-pub(super) struct Survey {
+pub(super) struct Survey<'r> {
+    /// Rows that were not looked at yet.
+    rest: &'r [Row],
+    common: HybridTimestamp,
+    /// Number of rows that were.
+    rows: usize,
+    /// Number of rows of the last object.
+    last: usize,
     pub(super) objects: Vec<Object>,
     /// Leases and partitions without one.
     pub(super) slots: u64,
-    /// Leases of each node, in four parts: the next lease has often the same holder, and
-    /// counting it in the same place would wait for the last one.
-    holders: Vec<[u32; 4]>,
-    /// Leases with a candidate.
-    pub(super) candidates: u64,
+    /// The row after the last object that has a candidate.
+    pub(super) candidates_end: usize,
     /// Positions of the leases with these properties.
     pub(super) unaccepted: Vec<u64>,
     pub(super) irregular: Vec<u64>,
@@ -37,56 +42,54 @@ pub(super) struct Survey {
     pub(super) logical_starts: Vec<u64>,
 }
 
-impl Survey {
-    pub(super) fn of(batch: &LeaseBatch) -> Self {
-        let mut survey = Self {
+impl<'r> Survey<'r> {
+    pub(super) fn new(batch: &'r LeaseBatch) -> Self {
+        Self {
+            rest: batch.rows(),
+            common: batch.common_expiration(),
+            rows: 0,
+            last: 0,
             objects: Vec::new(),
             slots: 0,
-            holders: vec![[0; 4]; batch.dictionary().nodes().len()],
-            candidates: 0,
+            candidates_end: 0,
             unaccepted: Vec::new(),
             irregular: Vec::new(),
             own_expirations: Vec::new(),
             logical_starts: Vec::new(),
-        };
-        let mut rest = batch.rows();
-        let mut guess = 0;
-        let mut at = 0;
-        while !rest.is_empty() {
-            guess = object_len(rest, guess);
-            let (rows, others) = rest.split_at(guess);
-            survey.object(rows, at, batch.common_expiration());
-            at += rows.len();
-            rest = others;
-            if survey.objects.len() == 1 {
-                // Most objects have the same number of partitions.
-                survey.objects.reserve(rest.len() / guess);
-            }
         }
-        survey
     }
 
-    fn object(&mut self, rows: &[Row], from: usize, common: HybridTimestamp) {
-        let Some(last) = rows.last() else { return };
-        let (mut earliest, mut latest) = (u64::MAX, 0);
-        let mut candidates = 0;
-        for (at, row) in (from..).zip(rows) {
-            let (holder, candidate, flags) = row.words();
-            if let Some(parts) = self.holders.get_mut(holder as usize) {
-                parts[at % 4] += 1;
-            }
-            let start = row.start().composite();
-            earliest = earliest.min(start);
-            latest = latest.max(start);
-            let has_candidate = candidate != Row::NO_CANDIDATE;
-            candidates += u64::from(has_candidate);
-            let odd_flags = flags ^ (1 | u8::from(!has_candidate) << 1);
-            let own = row.own_expiration().is_some();
-            if start & 0xFFFF | u64::from(odd_flags) | u64::from(own) != 0 {
-                self.rare(row, at as u64, odd_flags, common);
+    /// Goes on to the end of the object that has the row before `end`.
+    #[inline(never)]
+    pub(super) fn advance(&mut self, end: usize) {
+        while self.rows < end && !self.rest.is_empty() {
+            self.last = object_len(self.rest, self.last);
+            let (rows, others) = self.rest.split_at(self.last);
+            self.object(rows);
+            self.rows += rows.len();
+            self.rest = others;
+            if self.objects.len() == 1 {
+                // Most objects have the same number of partitions.
+                self.objects.reserve(others.len() / self.last.max(1));
             }
         }
-        self.candidates += candidates;
+    }
+
+    fn object(&mut self, rows: &[Row]) {
+        let Some(last) = rows.last() else { return };
+        let mut earliest = u64::MAX;
+        // Most objects are quiet as a whole: then nothing is in here.
+        let mut unquiet = 0;
+        for row in rows {
+            let start = row.start().composite();
+            earliest = earliest.min(start);
+            let (_, candidate, flags) = row.words();
+            let own = row.own_expiration().map_or(0, HybridTimestamp::composite);
+            unquiet |= start & 0xFFFF | own | u64::from(!candidate | u32::from(flags ^ QUIET));
+        }
+        if unquiet != 0 {
+            self.unquiet(rows);
+        }
         let group = last.group();
         let partitions = group.partition() + 1;
         self.slots += u64::from(partitions);
@@ -95,35 +98,47 @@ impl Survey {
             rows: rows.len() as u32,
             partitions,
             earliest: earliest >> 16,
-            latest: latest >> 16,
         });
     }
 
+    /// Looks at rows of which some are not quiet.
+    fn unquiet(&mut self, rows: &[Row]) {
+        let mut candidates = Row::NO_CANDIDATE;
+        for (at, row) in (self.rows as u64..).zip(rows) {
+            let (_, candidate, flags) = row.words();
+            candidates &= candidate;
+            let regular = 1 | u8::from(candidate == Row::NO_CANDIDATE) << 1;
+            let odd_flags = flags ^ regular;
+            let own = row.own_expiration().is_some();
+            let logical = row.start().logical();
+            if u32::from(logical) | u32::from(odd_flags) | u32::from(own) != 0 {
+                self.rare(row, at, odd_flags);
+            }
+        }
+        if candidates != Row::NO_CANDIDATE {
+            self.candidates_end = self.rows + rows.len();
+        }
+    }
+
     #[inline(never)]
-    fn rare(&mut self, row: &Row, at: u64, odd_flags: u8, common: HybridTimestamp) {
+    fn rare(&mut self, row: &Row, at: u64, odd_flags: u8) {
         if odd_flags & 1 != 0 {
             self.unaccepted.push(at);
         }
         if odd_flags & 2 != 0 {
             self.irregular.push(at);
         }
-        if row.own_expiration().is_some_and(|own| own != common) {
+        if row.own_expiration().is_some_and(|own| own != self.common) {
             self.own_expirations.push(at);
         }
         if row.start().logical() != 0 {
             self.logical_starts.push(at);
         }
     }
-
-    /// Leases of each node.
-    pub(super) fn holders(&self) -> impl Iterator<Item = u64> + '_ {
-        let parts = self.holders.iter();
-        parts.map(|parts| parts.iter().map(|part| u64::from(*part)).sum())
-    }
 }
 
 /// Number of rows of the first object; most objects have as many as the one before.
-fn object_len(rows: &[Row], guess: usize) -> usize {
+pub(super) fn object_len(rows: &[Row], guess: usize) -> usize {
     let Some(first) = rows.first() else { return 0 };
     let same = |row: &Row| row.group().same_object(first.group());
     let same_at = |at: usize| rows.get(at).is_some_and(same);

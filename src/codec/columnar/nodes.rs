@@ -1,0 +1,183 @@
+//! Writing which node holds a lease, and which one is its candidate.
+
+use std::cmp::Reverse;
+
+use crate::model::batch::Row;
+
+use super::column::{CHUNK, DigitColumn};
+use super::digits::Digits;
+use super::ints;
+use super::sample::Sampled;
+use super::set::ALL;
+use super::set_write::{self, Bitmap};
+
+/// Stands for a node that has no digit.
+const RARE: u32 = u32::MAX;
+
+/// The column of holders while it is written.
+pub(super) struct HolderColumn {
+    nodes: usize,
+    /// The nodes that have a digit, unless all have one.
+    frequent: Option<Vec<u64>>,
+    digit_of: Vec<u32>,
+    digits: DigitColumn<u32>,
+    row: u64,
+    rare: Vec<u64>,
+    rare_nodes: Vec<u64>,
+}
+
+impl HolderColumn {
+    pub(super) fn new(nodes: usize, sampled: &Sampled<'_>) -> Self {
+        let (rows, sample) = (sampled.all, &sampled.rows);
+        let mut counts: Vec<(u64, u32)> = (0..nodes as u32).map(|node| (0, node)).collect();
+        for one in sample {
+            if let Some((count, _)) = counts.get_mut(one.row.holder() as usize) {
+                *count += 1;
+            }
+        }
+        counts.sort_unstable_by_key(|(count, node)| (Reverse(*count), *node));
+        let radix = best_radix(&counts, sample.len() as u64, rows as u64);
+        let mut digit_of = Vec::new();
+        let frequent = (radix < nodes).then(|| {
+            let frequent = counts.iter().take(radix);
+            let mut frequent: Vec<u64> = frequent.map(|(_, node)| (*node).into()).collect();
+            frequent.sort_unstable();
+            digit_of = vec![RARE; nodes];
+            for (digit, node) in (0u32..).zip(&frequent) {
+                if let Some(slot) = digit_of.get_mut(*node as usize) {
+                    *slot = digit;
+                }
+            }
+            frequent
+        });
+        let digits = Digits::smallest(radix as u64, rows as u64);
+        Self {
+            nodes,
+            frequent,
+            digit_of,
+            digits: DigitColumn::new(digits, 0, rows),
+            row: 0,
+            rare: Vec::new(),
+            rare_nodes: Vec::new(),
+        }
+    }
+
+    /// Takes the next rows, at most a chunk.
+    #[inline(never)]
+    pub(super) fn chunk(&mut self, rows: &[Row]) {
+        let slots = self.digits.room().iter_mut();
+        if self.frequent.is_none() {
+            for (slot, row) in slots.zip(rows) {
+                *slot = row.holder();
+            }
+        } else {
+            for ((slot, row), at) in slots.zip(rows).zip(self.row..) {
+                let holder = row.holder();
+                let digit = self.digit_of.get(holder as usize).copied();
+                *slot = digit.unwrap_or(RARE);
+                if *slot == RARE {
+                    *slot = 0;
+                    self.rare.push(at);
+                    self.rare_nodes.push(holder.into());
+                }
+            }
+        }
+        self.digits.advance(rows.len());
+        self.row += rows.len() as u64;
+    }
+
+    /// Appends the column.
+    pub(super) fn finish(self, out: &mut Vec<u8>) {
+        match &self.frequent {
+            None => out.push(ALL),
+            Some(frequent) => set_write::write(out, self.nodes as u64, frequent),
+        }
+        self.digits.finish(out);
+        if self.frequent.is_some() {
+            set_write::write(out, self.row, &self.rare);
+            ints::write(out, &self.rare_nodes);
+        }
+    }
+}
+
+/// How many of the most frequent nodes get a digit, so that the column is smallest: `counts` are
+/// those of `sampled` rows of `all`, the most frequent first.
+fn best_radix(counts: &[(u64, u32)], sampled: u64, all: u64) -> usize {
+    let nodes = counts.len() as u64;
+    let mut within = 0;
+    let mut best = (u64::MAX, counts.len());
+    for (radix, (count, _)) in (1u64..).zip(counts) {
+        within += count;
+        let looked_at = radix <= 64 || radix.is_multiple_of(16) || radix == nodes;
+        // Where half of the leases were rare, more digits are better.
+        if !looked_at || 2 * within < sampled {
+            continue;
+        }
+        let mut size = Digits::smallest(radix, all).size(all);
+        if radix < nodes {
+            let rare = ((sampled - within) * all).div_ceil(sampled.max(1));
+            size += set_write::size(nodes, radix) + set_write::size(all, rare);
+            size += Digits::smallest(nodes, rare).size(rare);
+        }
+        best = best.min((size, radix as usize));
+        if within == sampled {
+            break;
+        }
+    }
+    best.1
+}
+
+/// The column of candidates while it is written.
+pub(super) struct CandidateColumn {
+    row: u64,
+    set: Bitmap,
+    names: DigitColumn<u32>,
+}
+
+impl CandidateColumn {
+    pub(super) fn new(names: usize, sampled: &Sampled<'_>) -> Self {
+        let candidates = sampled.rows.iter().filter(|one| one.row.candidate().is_some());
+        let expected = candidates.count() * sampled.all / sampled.rows.len().max(1);
+        let digits = Digits::smallest(names.max(1) as u64, expected as u64);
+        Self {
+            row: 0,
+            set: Bitmap::new(sampled.all, sampled.all),
+            names: DigitColumn::new(digits, 0, expected),
+        }
+    }
+
+    /// Takes the next rows, at most a chunk, of which any or none may have a candidate.
+    #[inline(never)]
+    pub(super) fn chunk(&mut self, rows: &[Row], any: bool) {
+        if any {
+            let mut mask = [0; CHUNK.div_ceil(64)];
+            let mut next = 0;
+            let names = self.names.room();
+            for (rows, word) in rows.chunks(64).zip(&mut mask) {
+                let candidate = |row: &Row| row.words().1;
+                let mut bits = 0;
+                for (bit, row) in rows.iter().enumerate() {
+                    bits |= u64::from(candidate(row) != Row::NO_CANDIDATE) << bit;
+                }
+                *word = bits;
+                while bits != 0 {
+                    let row = rows.get(bits.trailing_zeros() as usize);
+                    if let (Some(slot), Some(row)) = (names.get_mut(next), row) {
+                        *slot = candidate(row);
+                    }
+                    next += 1;
+                    bits &= bits - 1;
+                }
+            }
+            self.names.advance(next);
+            self.set.put(self.row, &mask, next);
+        }
+        self.row += rows.len() as u64;
+    }
+
+    /// Appends the column.
+    pub(super) fn finish(mut self, out: &mut Vec<u8>) {
+        self.set.write(out);
+        self.names.finish(out);
+    }
+}
