@@ -7,6 +7,8 @@ use axum::response::{IntoResponse, Response};
 use crate::audit::sizes::SizesError;
 use crate::metastorage::contract::StoreError;
 
+use crate::placement::record::ReadError;
+
 use super::answers::{ErrorAnswer, ErrorDetail};
 
 /// Why a request is not answered.
@@ -52,9 +54,19 @@ impl From<StoreError> for ApiError {
             StoreError::Unavailable(_) | StoreError::Full(_) | StoreError::Unknown(_) => {
                 StatusCode::SERVICE_UNAVAILABLE
             }
+            StoreError::Compacted { .. } | StoreError::Future { .. } => StatusCode::NOT_FOUND,
             _ => StatusCode::INTERNAL_SERVER_ERROR,
         };
         Self::new(status, error.to_string())
+    }
+}
+
+impl From<ReadError> for ApiError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Store(error) => error.into(),
+            error => Self::internal(error.to_string()),
+        }
     }
 }
 

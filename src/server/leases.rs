@@ -7,6 +7,7 @@ use axum::response::Response;
 use crate::audit::state::LeaseState;
 use crate::daemon::view::View;
 use crate::model::ids::GroupId;
+use crate::placement::record::{self, BEAT, ReadError, time_of};
 
 use super::App;
 use super::answers::{LeaseEntry, Leases, OneLease};
@@ -63,18 +64,23 @@ fn page(view: &View, after: Option<GroupId>, limit: usize, holder: Option<&str>)
     page
 }
 
-/// The lease of one group.
+/// The lease of one group, now or at a revision.
 pub async fn one(
     State(app): State<App>,
     path: Result<Path<(String, String, String)>, axum::extract::rejection::PathRejection>,
     parameters: Parameters,
 ) -> Result<axum::Json<OneLease>, ApiError> {
-    parameters.only(&[])?;
+    parameters.only(&["revision"])?;
+    let revision = parameters.number("revision", 1..=u64::MAX)?;
     let Path((kind, object, partition)) =
         path.map_err(|error| ApiError::bad_request(error.body_text()))?;
     let group: GroupId = format!("{kind}/{object}/{partition}")
         .parse()
         .map_err(|error| ApiError::bad_request(format!("{error}")))?;
+    if let Some(revision) = revision {
+        let past = app.blocking(move |view| past(view, group, revision));
+        return Ok(axum::Json(past.await?));
+    }
     let update = app.view.leases();
     let lease = update.as_ref().and_then(|update| {
         let row = update.batch.get(group)?;
@@ -90,4 +96,24 @@ pub async fn one(
             format!("{group} has no lease"),
         )),
     }
+}
+
+/// The lease of a group at a revision, read from the store without the others where the format
+/// allows it. Its state is that of the time of the driver's last beat before.
+fn past(view: &View, group: GroupId, revision: u64) -> Result<OneLease, ApiError> {
+    let store = &**view.store();
+    let found = record::lookup(store, Some(revision), group)?;
+    let beat = store.get(BEAT, Some(revision))?;
+    let time = beat.as_ref().map(time_of).transpose();
+    let time = time
+        .map_err(ReadError::from)?
+        .map_or(0, |time| time.physical());
+    let lease = found.and_then(|found| Some((found.revision, found.lease?)));
+    let (revision, lease) = lease.ok_or_else(|| {
+        ApiError::new(
+            StatusCode::NOT_FOUND,
+            format!("{group} had no lease at revision {revision}"),
+        )
+    })?;
+    Ok(OneLease::new(revision, time, lease))
 }

@@ -5,5 +5,6 @@
 mod conditions;
 mod crash_points;
 mod feed;
+mod lookup;
 mod migration;
 mod support;

@@ -12,7 +12,7 @@ use crate::metastorage::contract::{Metastorage, StoreError};
 use crate::metastorage::sled::SledStore;
 use crate::model::batch::LeaseBatch;
 use crate::model::ids::GroupId;
-use crate::placement::record::{self, BEAT, ReadError, RecordError, time_of};
+use crate::placement::record::{self, BEAT, ReadError, time_of};
 use crate::server::answers::{self, LeaseEntry, OneLease};
 
 use super::http::Client;
@@ -35,6 +35,7 @@ const PAGE: &str = "10000";
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:\n  \
     leasehold leases table/7/3\n  \
+    leasehold leases table/7/3 --revision 1200\n  \
     leasehold leases --holder node1 --json\n  \
     leasehold leases --watch")]
 pub(in crate::cli) struct Leases {
@@ -45,6 +46,9 @@ pub(in crate::cli) struct Leases {
     /// Only what this node holds
     #[arg(long, value_name = "NAME")]
     holder: Option<String>,
+    /// The lease as it was at a revision whose history is kept
+    #[arg(long, value_name = "R", requires = "group", conflicts_with = "watch")]
+    revision: Option<u64>,
     /// Follow elections and expiries, one line each, until interrupted
     #[arg(long)]
     watch: bool,
@@ -80,8 +84,8 @@ impl Leases {
             });
         };
         let lease = match &source {
-            Source::Instance(client) => client.get(&format!("/v1/leases/{group}"), &[])?,
-            Source::Store(store) => Stored::read(store)?.one(group)?,
+            Source::Instance(client) => self.ask_one(client, group)?,
+            Source::Store(store) => read_one(store, group, self.revision)?,
         };
         if let Some(holder) = holder.filter(|name| **name != *lease.lease.holder_name) {
             return Err(Failure::Failed(format!(
@@ -96,6 +100,37 @@ impl Leases {
     }
 }
 
+impl Leases {
+    fn ask_one(&self, client: &Client, group: GroupId) -> Result<OneLease, Failure> {
+        let path = format!("/v1/leases/{group}");
+        match self.revision.map(|revision| revision.to_string()) {
+            None => client.get(&path, &[]),
+            Some(revision) => client.get(&path, &[("revision", &revision)]),
+        }
+    }
+}
+
+/// The lease of one group, without reading the others where the format allows it.
+fn read_one(store: &SledStore, group: GroupId, revision: Option<u64>) -> Result<OneLease, Failure> {
+    let found = record::lookup(store, revision, group).map_err(unreadable)?;
+    let none = || match revision {
+        None => Failure::Failed(format!("{group} has no lease")),
+        Some(revision) => Failure::Failed(format!("{group} had no lease at revision {revision}")),
+    };
+    let found = found.ok_or_else(none)?;
+    let time = store_time(store, revision)?;
+    let lease = found.lease.ok_or_else(none)?;
+    Ok(OneLease::new(found.revision, time, lease))
+}
+
+/// The active driver's clock at its last write or beat, milliseconds.
+fn store_time(store: &SledStore, revision: Option<u64>) -> Result<u64, Failure> {
+    let beat = store.get(BEAT, revision).map_err(ReadError::from);
+    let time = beat.and_then(|beat| Ok(beat.as_ref().map(time_of).transpose()?));
+    let time = time.map_err(unreadable)?;
+    Ok(time.map_or(0, |time| time.physical()))
+}
+
 /// What is stored.
 struct Stored {
     revision: u64,
@@ -105,26 +140,16 @@ struct Stored {
 
 impl Stored {
     fn read(store: &SledStore) -> Result<Self, Failure> {
-        let get = |key: &[u8]| store.get(key, None).map_err(unreadable);
-        let damaged = |error: RecordError| unreadable(StoreError::Damaged(error.to_string()));
-        let mut stored = Self {
-            revision: 0,
-            time: 0,
-            batch: LeaseBatch::default(),
+        let state = record::read(store, None).map_err(unreadable)?;
+        let (revision, batch) = match state {
+            Some(state) => (state.revision, state.chain.batch().clone()),
+            None => (0, LeaseBatch::default()),
         };
-        match record::read(store, None) {
-            Ok(Some(state)) => {
-                stored.revision = state.revision;
-                stored.batch = state.chain.batch().clone();
-            }
-            Ok(None) => {}
-            Err(ReadError::Store(error)) => return Err(unreadable(error)),
-            Err(ReadError::Record(error)) => return Err(damaged(error)),
-        }
-        if let Some(entry) = get(BEAT)? {
-            stored.time = time_of(&entry).map_err(damaged)?.physical();
-        }
-        Ok(stored)
+        Ok(Self {
+            revision,
+            time: store_time(store, None)?,
+            batch,
+        })
     }
 
     fn listing(&self, holder: Option<&str>) -> Listing {
@@ -144,19 +169,17 @@ impl Stored {
             leases: leases.collect(),
         }
     }
-
-    fn one(&self, group: GroupId) -> Result<OneLease, Failure> {
-        let row = self.batch.get(group);
-        let row = row.ok_or_else(|| Failure::Failed(format!("{group} has no lease")))?;
-        let lease = self.batch.lease(row);
-        Ok(OneLease::new(self.revision, self.time, lease))
-    }
 }
 
-fn unreadable(error: StoreError) -> Failure {
-    Failure::Failed(format!(
-        "{error}: `leasehold verify` tells what else is damaged"
-    ))
+fn unreadable(error: ReadError) -> Failure {
+    match error {
+        ReadError::Store(StoreError::Compacted { .. } | StoreError::Future { .. }) => {
+            Failure::Failed(error.to_string())
+        }
+        error => Failure::Failed(format!(
+            "{error}: `leasehold verify` tells what else is damaged"
+        )),
+    }
 }
 
 /// All pages of an instance's answer.

@@ -35,9 +35,8 @@ impl Chain {
     /// read. Costs a look at each row, and a copy where the batch has to be settled, which is
     /// rare: after a renewal most leases have the common expiration. The first delta costs another
     /// look at each row, for the digest.
-    pub fn new(base: u64, mut batch: LeaseBatch) -> Self {
-        batch.settle_expirations();
-        batch.order_dictionary();
+    pub fn new(base: u64, batch: LeaseBatch) -> Self {
+        let batch = batch.settled();
         let entries = ChainDictionary::new(Arc::clone(batch.shared_dictionary()));
         Self {
             base,

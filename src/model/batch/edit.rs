@@ -42,6 +42,16 @@ impl LeaseDraft {
 }
 
 impl LeaseBatch {
+    /// The same leases in the form that a [chain](crate::codec::delta) has them: sorted, the most
+    /// frequent expiration the common one, the dictionary in order of first appearance.
+    #[must_use]
+    pub(crate) fn settled(mut self) -> Self {
+        self.arrival = None;
+        self.settle_expirations();
+        self.order_dictionary();
+        self
+    }
+
     /// Brings the expirations into their one form: the common one is the most frequent (of
     /// equally frequent ones the earliest; the smallest timestamp if there is no lease), and no
     /// row has it as its own. The leases are the same.

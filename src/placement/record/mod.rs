@@ -15,6 +15,7 @@
 //! delta is not there.
 
 mod execute;
+mod lookup;
 mod size_row;
 mod state;
 mod write;
@@ -31,6 +32,7 @@ use crate::model::hlc::{HybridTimestamp, TimestampError};
 use super::io::Revision;
 
 pub use execute::execute;
+pub use lookup::{Lookup, lookup};
 pub use size_row::{DELTA, SizeRow};
 pub use state::{ReadError, State, read};
 pub use write::{Encoded, encode, write_transaction};

@@ -25,13 +25,20 @@ pub struct State {
 /// If the store can't be read, or if what is stored can't: a gap in the deltas, or one that does
 /// not fit, is never skipped.
 pub fn read(store: &dyn Metastorage, at: Option<Revision>) -> Result<Option<State>, ReadError> {
+    Ok(State::of(&read_entries(store, at)?)?)
+}
+
+/// The snapshot, if there is one, and all deltas that are there, by key.
+pub(super) fn read_entries(
+    store: &dyn Metastorage,
+    at: Option<Revision>,
+) -> Result<Vec<Option<Entry>>, StoreError> {
     let Some(revision) = at else {
         let transaction = Transaction {
             then: vec![Op::Get(BATCH.into()), Op::GetPrefix(DELTAS.into())],
             ..Transaction::default()
         };
-        let outcome = store.invoke(transaction)?;
-        return Ok(State::of(&outcome.reads)?);
+        return Ok(store.invoke(transaction)?.reads);
     };
     let mut reads = vec![store.get(BATCH, Some(revision))?];
     let deltas = store.range(&Range {
@@ -39,7 +46,7 @@ pub fn read(store: &dyn Metastorage, at: Option<Revision>) -> Result<Option<Stat
         ..Range::prefix(DELTAS)
     })?;
     reads.extend(deltas.into_iter().map(Some));
-    Ok(State::of(&reads)?)
+    Ok(reads)
 }
 
 impl State {

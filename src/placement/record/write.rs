@@ -48,16 +48,19 @@ impl Encoded {
 
 /// Encodes a batch into its record: the part of a write that costs time. `format` is that of
 /// batches in full.
+///
+/// A batch in full is stored as a chain has it, so that deltas can be followed from a snapshot
+/// without reading all of it.
 pub fn encode(write: &BatchWrite, format: Format) -> Result<Encoded, RecordError> {
-    let batch = || write.batch.clone();
-    let (record, next) = match write.form {
-        Form::Full => (in_full(&write.batch, format)?, Next::Begins(batch(), false)),
-        Form::Snapshot => (in_full(&write.batch, format)?, Next::Begins(batch(), true)),
-        Form::Delta => {
-            let (chain, record) = write.chain.advance(batch(), &write.changed)?;
-            (record, Next::GoesOn(chain))
-        }
-    };
+    let batch = write.batch.clone();
+    if write.form == Form::Delta {
+        let (chain, record) = write.chain.advance(batch, &write.changed)?;
+        let next = Next::GoesOn(chain);
+        return Ok(Encoded { record, next });
+    }
+    let batch = batch.settled();
+    let record = in_full(&batch, format)?;
+    let next = Next::Begins(batch, write.form == Form::Snapshot);
     Ok(Encoded { record, next })
 }
 
