@@ -26,7 +26,10 @@ const FLOORS: [u64; 5] = [49_051, 26_175, 28_568, 30_538, 1_678_260];
 const BUDGET: Duration = Duration::from_millis(1500);
 
 fn main() {
-    let asked: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let asked: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|a| !a.starts_with('-'))
+        .collect();
     let wanted = |name: &str, all: &[&str]| {
         let some = asked.iter().any(|asked| all.contains(&&**asked));
         !some || asked.iter().any(|asked| asked == name)
@@ -87,7 +90,9 @@ fn compare(workload: Workload, floor: u64, batch: &LeaseBatch, formats: &[Format
         }
     }
     let leases = batch.len() as f64;
-    let mut times = times.into_iter().map(|times| quartiles(times).map(|ns| ns / leases));
+    let mut times = times
+        .into_iter()
+        .map(|times| quartiles(times).map(|ns| ns / leases));
     let copy = times.next().unwrap();
     println!(
         "{workload:<10} {:<22} {:>9} {:>7}  {:>24}  {:>24.2}",
@@ -96,7 +101,10 @@ fn compare(workload: Workload, floor: u64, batch: &LeaseBatch, formats: &[Format
     for (format, bytes) in &encoded {
         let mut cell = || {
             let [low, median, high] = times.next().unwrap();
-            format!("{median:6.2} ({low:.2}-{high:.2}) {:5.2}x", median / copy[1])
+            format!(
+                "{median:6.2} ({low:.2}-{high:.2}) {:5.2}x",
+                median / copy[1]
+            )
         };
         let (encode, decode) = (cell(), cell());
         let share = bytes.len() as f64 / floor as f64;
@@ -126,5 +134,9 @@ fn view(workload: Workload) {
         let [low, median, high] = quartiles(all);
         format!("{median:6.2} ({low:.2}-{high:.2})")
     };
-    println!("{workload:<10} open {}, read {}", cell(opening), cell(reading));
+    println!(
+        "{workload:<10} open {}, read {}",
+        cell(opening),
+        cell(reading)
+    );
 }

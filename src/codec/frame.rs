@@ -8,8 +8,8 @@
 
 use thiserror::Error;
 
-use super::error::DecodeError;
 use super::columnar::{self, LeaseBatchView};
+use super::error::DecodeError;
 use super::{DecodeLimits, Decoded, Format, decode_as};
 
 /// The first four bytes. No format starts with them.
@@ -193,7 +193,9 @@ pub enum FrameError {
         found: usize,
     },
     /// Damaged.
-    #[error("the stored record's checksum {stored:08x} does not match the content ({computed:08x})")]
+    #[error(
+        "the stored record's checksum {stored:08x} does not match the content ({computed:08x})"
+    )]
     Checksum {
         /// In the record.
         stored: u32,

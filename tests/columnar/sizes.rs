@@ -16,9 +16,15 @@ fn the_workloads_are_near_their_entropy() {
         let number = |name: &str| recorded[workload.name()][name].as_u64().unwrap();
         let (size, most) = (bytes.len() as u64, number("columnar_at_most"));
         let floor = number("entropy_floor_bytes");
-        println!("{workload}: {size} bytes, {:.4}", size as f64 / floor as f64);
+        println!(
+            "{workload}: {size} bytes, {:.4}",
+            size as f64 / floor as f64
+        );
         assert!(size <= most, "{workload}: {size} bytes, more than {most}");
-        assert!(size >= floor, "{workload}: {size} bytes, less than is in it");
+        assert!(
+            size >= floor,
+            "{workload}: {size} bytes, less than is in it"
+        );
         let decoded = codec::decode(&bytes).unwrap();
         assert_eq!(decoded.format, Format::Columnar);
         assert_eq!(decoded.batch, batch, "{workload}");

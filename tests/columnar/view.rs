@@ -49,7 +49,10 @@ fn misses(batch: &LeaseBatch, groups: impl IntoIterator<Item = GroupId>) {
         };
         assert_eq!(view.position(group).unwrap(), expected, "{group}");
         assert_eq!(view.row(group).unwrap().is_some(), place.is_ok());
-        let has = batch.rows().iter().any(|row| row.group().same_object(group));
+        let has = batch
+            .rows()
+            .iter()
+            .any(|row| row.group().same_object(group));
         let found = view.rows_of(group.kind(), group.object()).unwrap();
         assert_eq!(found.is_some(), has, "{group}");
     }
@@ -69,8 +72,14 @@ fn around(batch: &LeaseBatch) -> Vec<GroupId> {
         let group = row.group();
         groups.push(group.with_partition(group.partition().saturating_sub(1)));
         groups.push(group.with_partition((group.partition() + 1).min(GroupId::MAX_PARTITION)));
-        groups.push(GroupId::first_of(group.kind(), group.object().wrapping_add(1)));
-        groups.push(GroupId::first_of(group.kind(), group.object().wrapping_sub(1)));
+        groups.push(GroupId::first_of(
+            group.kind(),
+            group.object().wrapping_add(1),
+        ));
+        groups.push(GroupId::first_of(
+            group.kind(),
+            group.object().wrapping_sub(1),
+        ));
     }
     groups
 }
@@ -91,7 +100,12 @@ proptest! {
 
 #[test]
 fn a_view_agrees_on_the_workloads() {
-    for workload in [Workload::Reference, Workload::Steady, Workload::Churn, Workload::Failover] {
+    for workload in [
+        Workload::Reference,
+        Workload::Steady,
+        Workload::Churn,
+        Workload::Failover,
+    ] {
         let batch = workload.with_tables(400);
         agrees(&batch, 5);
         misses(&batch, around(&batch));

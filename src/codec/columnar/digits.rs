@@ -50,7 +50,9 @@ impl Digits {
 
     /// The smallest packing of `len` digits; of equally small ones the simplest.
     pub(super) fn smallest(radix: u64, len: u64) -> Self {
-        let all = GROUPS.into_iter().filter_map(|group| Self::new(radix, group));
+        let all = GROUPS
+            .into_iter()
+            .filter_map(|group| Self::new(radix, group));
         let best = all.min_by_key(|digits| (digits.size(len), digits.group));
         best.unwrap_or(Self {
             radix: 1,
@@ -110,7 +112,9 @@ impl Digits {
         let first = from / group;
         let numbers = to.div_ceil(group) - first;
         if self.width == 0 {
-            out.iter_mut().take(to - from).for_each(|slot| *slot = T::of(base));
+            out.iter_mut()
+                .take(to - from)
+                .for_each(|slot| *slot = T::of(base));
             return Ok(());
         }
         let sound = match (self.group, self.division()) {
@@ -176,8 +180,8 @@ impl Digits {
                 bit += width;
                 for slot in slots.iter_mut().take(GROUP - 1) {
                     let quotient = match DIVISION {
-                        SHORT => number * short >> 32,
-                        LONG => (u128::from(number) * u128::from(reciprocal) >> 64) as u64,
+                        SHORT => (number * short) >> 32,
+                        LONG => ((u128::from(number) * u128::from(reciprocal)) >> 64) as u64,
                         _ => number / radix,
                     };
                     *slot = T::of(base + (number - quotient * radix));
@@ -289,13 +293,7 @@ const TERNARY: [[u32; 5]; 256] = {
 };
 
 /// Three nodes are the commonest radix: five digits to a byte, by a table.
-fn ternary<T: Lane>(
-    bytes: &[u8],
-    first: usize,
-    numbers: usize,
-    base: u64,
-    out: &mut [T],
-) -> bool {
+fn ternary<T: Lane>(bytes: &[u8], first: usize, numbers: usize, base: u64, out: &mut [T]) -> bool {
     let bytes = bytes.get(first..).unwrap_or_default();
     let (groups, _) = out.as_chunks_mut::<5>();
     let groups = groups.get_mut(..numbers).unwrap_or_default();

@@ -57,7 +57,9 @@ fn check_ids(batch: &LeaseBatch) -> Result<(), EncodeError> {
     };
     let (first, second) = (pair[0], pair[1]);
     let mut rows = batch.rows_as_arrived();
-    let row = rows.find(|row| row.holder() == second.0).or(batch.rows().first());
+    let row = rows
+        .find(|row| row.holder() == second.0)
+        .or(batch.rows().first());
     Err(EncodeError::IdWithTwoNames {
         group: row.map_or(GroupId::first_of(GroupKind::Table, 0), Row::group),
         id: second.1.id,
@@ -141,7 +143,10 @@ fn write_objects(rows: &[Row], survey: &Survey<'_>, out: &mut Vec<u8>) {
     let mut before = 0;
     for object in objects {
         let (own, others) = rest.split_at(object.rows as usize);
-        present.extend(own.iter().map(|row| before + u64::from(row.group().partition())));
+        present.extend(
+            own.iter()
+                .map(|row| before + u64::from(row.group().partition())),
+        );
         rest = others;
         before += u64::from(object.partitions);
     }
@@ -171,7 +176,10 @@ fn write_ids(objects: &[Object], out: &mut Vec<u8>) {
     varint::put(out, stride as i64);
     varint::put(out, (span - objects.len() as u64) as i64);
     if span > objects.len() as u64 {
-        let steps: Vec<u64> = objects.iter().map(|object| distance(object) / stride).collect();
+        let steps: Vec<u64> = objects
+            .iter()
+            .map(|object| distance(object) / stride)
+            .collect();
         set_write::write(out, span, &steps);
     }
 }
@@ -199,6 +207,9 @@ fn write_expirations(batch: &LeaseBatch, own: &[u64], out: &mut Vec<u8>) {
         .map(|(at, _)| at)
         .collect();
     set_write::write(out, own.len() as u64, &with_logical);
-    let logicals: Vec<u64> = logicals.into_iter().filter(|logical| *logical != 0).collect();
+    let logicals: Vec<u64> = logicals
+        .into_iter()
+        .filter(|logical| *logical != 0)
+        .collect();
     ints::write(out, &logicals);
 }

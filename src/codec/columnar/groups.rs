@@ -155,7 +155,8 @@ impl<'a, 'c> Groups<'a, 'c> {
         }
         let skip = |group: u32| from % group as usize;
         partitions.read(from, to, &mut self.partitions)?;
-        self.partitions.rotate_left(skip(partitions.digits().group()));
+        self.partitions
+            .rotate_left(skip(partitions.digits().group()));
         bases.read(from, to, &mut self.bases)?;
         self.bases.rotate_left(skip(bases.digits().group()));
         self.loaded = from;

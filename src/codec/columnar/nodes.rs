@@ -136,7 +136,10 @@ pub(super) struct CandidateColumn {
 
 impl CandidateColumn {
     pub(super) fn new(names: usize, sampled: &Sampled<'_>) -> Self {
-        let candidates = sampled.rows.iter().filter(|one| one.row.candidate().is_some());
+        let candidates = sampled
+            .rows
+            .iter()
+            .filter(|one| one.row.candidate().is_some());
         let expected = candidates.count() * sampled.all / sampled.rows.len().max(1);
         let digits = Digits::smallest(names.max(1) as u64, expected as u64);
         Self {

@@ -34,7 +34,12 @@ impl Columns<'_> {
         let ids = [tables, zones].map(|section| match section.len {
             0 => "none".to_owned(),
             1 => "one".to_owned(),
-            _ => format!("every {} from {}: {}", section.stride, section.first, section.steps.describe()),
+            _ => format!(
+                "every {} from {}: {}",
+                section.stride,
+                section.first,
+                section.steps.describe()
+            ),
         });
         let [tables, zones] = ids;
         let holders = match &self.rare_holders {

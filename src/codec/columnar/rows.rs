@@ -289,7 +289,10 @@ impl Dense<'_> {
                 self.check(segment.base, starts, EVENTS.then_some(relative))?;
             }
             let partition = segment.first.partition();
-            let columns = holders.iter().zip(starts).zip(candidates.iter().zip(relative));
+            let columns = holders
+                .iter()
+                .zip(starts)
+                .zip(candidates.iter().zip(relative));
             let (first, base) = (segment.first, segment.base);
             out.extend((partition..).zip(columns).map(
                 move |(partition, ((holder, start), (candidate, relative)))| {
@@ -359,12 +362,7 @@ fn with_start(row: &Row, start: HybridTimestamp) -> Row {
 
 /// Calls `set` with each item in a mask and its number.
 #[inline]
-fn patch<T, N: Copy>(
-    items: &mut [T],
-    mask: &Mask,
-    numbers: &[N],
-    mut set: impl FnMut(&mut T, N),
-) {
+fn patch<T, N: Copy>(items: &mut [T], mask: &Mask, numbers: &[N], mut set: impl FnMut(&mut T, N)) {
     let mut numbers = numbers.iter();
     if numbers.len() == 0 {
         return;

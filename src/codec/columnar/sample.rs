@@ -64,14 +64,22 @@ pub(super) fn sample(rows: &[Row]) -> Sampled<'_> {
         let starts = own.iter().map(|row| row.start().physical());
         let earliest = starts.min().unwrap_or(0);
         last_base = earliest.max(last_base);
-        let step = if all <= 2 * ROWS { 1 } else { own.len().div_ceil(OF_OBJECT) };
+        let step = if all <= 2 * ROWS {
+            1
+        } else {
+            own.len().div_ceil(OF_OBJECT)
+        };
         let before = found.len();
         found.extend(own.iter().step_by(step).map(|row| Sample { row, earliest }));
         objects += 1;
         seen += own.len() as u64;
         let end = next - first + own.len();
         let taken = found.len() - before;
-        next = if all <= 2 * ROWS { end } else { end.max(next + taken * all / ROWS) };
+        next = if all <= 2 * ROWS {
+            end
+        } else {
+            end.max(next + taken * all / ROWS)
+        };
     }
     Sampled {
         rows: found,

@@ -39,16 +39,17 @@ pub(super) fn seal(out: &mut [u8], start: usize) -> Option<()> {
     let [m0, m1, m2, m3] = MAGIC;
     let checked = [m0, m1, m2, m3, VERSION, l0, l1, l2, l3];
     let [c0, c1, c2, c3] = checksum(&checked, columns).to_le_bytes();
-    *header = [
-        m0, m1, m2, m3, VERSION, l0, l1, l2, l3, c0, c1, c2, c3,
-    ];
+    *header = [m0, m1, m2, m3, VERSION, l0, l1, l2, l3, c0, c1, c2, c3];
     Some(())
 }
 
 /// Verifies magic, version, length and checksum.
 pub(crate) fn verify(bytes: &[u8]) -> Result<(), Broken> {
     if !bytes.starts_with(&MAGIC) {
-        let differ = bytes.iter().zip(&MAGIC).any(|(found, magic)| found != magic);
+        let differ = bytes
+            .iter()
+            .zip(&MAGIC)
+            .any(|(found, magic)| found != magic);
         return Err(if differ {
             Broken::Magic
         } else {

@@ -109,7 +109,9 @@ impl<'a> Set<'a> {
     /// Some positions, but not all: those are other kinds.
     fn count(&self, reader: &mut Reader<'a>) -> Result<u64, DecodeError> {
         let most = i64::try_from(self.universe.saturating_sub(1)).unwrap_or(i64::MAX);
-        reader.ranged(self.field, 1..=most).map(|count| count as u64)
+        reader
+            .ranged(self.field, 1..=most)
+            .map(|count| count as u64)
     }
 
     /// Number of members.
@@ -272,7 +274,11 @@ impl<'a> Coded<'a> {
         Self {
             set,
             index,
-            word: if clear < 64 { word >> clear << clear } else { 0 },
+            word: if clear < 64 {
+                word >> clear << clear
+            } else {
+                0
+            },
             word_at,
             passed: None,
             next: None,
@@ -363,9 +369,13 @@ impl<'a> Coded<'a> {
         if self.peek()?.is_some() {
             return Err(self.set.wrong("positions are left"));
         }
-        let more = (self.set.highs.get(8 * self.word_at + 8..).unwrap_or_default())
-            .iter()
-            .any(|byte| *byte != 0);
+        let more = (self
+            .set
+            .highs
+            .get(8 * self.word_at + 8..)
+            .unwrap_or_default())
+        .iter()
+        .any(|byte| *byte != 0);
         if self.word != 0 || more {
             let what = format!("high parts of more than {} positions", self.set.coded);
             return Err(self.set.wrong(what));

@@ -108,7 +108,8 @@ impl Bitmap {
         self.members += members as u64;
         self.halves.resize(from as usize / 32, 0);
         for word in mask {
-            self.halves.extend_from_slice(&[*word as u32, (word >> 32) as u32]);
+            self.halves
+                .extend_from_slice(&[*word as u32, (word >> 32) as u32]);
         }
     }
 
@@ -152,7 +153,9 @@ mod tests {
         write(&mut bytes, universe, members);
         let mut words = vec![0u32; universe.div_ceil(32).min(2000) as usize];
         if universe <= 64_000 {
-            members.iter().for_each(|m| words[(m / 32) as usize] |= 1 << (m % 32));
+            members
+                .iter()
+                .for_each(|m| words[(m / 32) as usize] |= 1 << (m % 32));
             let mut bitmap = Bitmap {
                 halves: words,
                 len: universe,
@@ -167,7 +170,10 @@ mod tests {
         reader.finish("end").unwrap();
         assert_eq!(set.len(), members.len() as u64);
         let step = (universe / 300).max(1) as usize;
-        for position in (0..universe + 2).step_by(step).chain(members.iter().copied().take(50)) {
+        for position in (0..universe + 2)
+            .step_by(step)
+            .chain(members.iter().copied().take(50))
+        {
             let below = members.partition_point(|member| *member < position) as u64;
             let within = members.binary_search(&position).is_ok();
             assert_eq!(set.rank(position).unwrap(), (below, within), "{position}");

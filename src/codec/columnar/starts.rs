@@ -20,6 +20,9 @@ use super::survey::Object;
 /// fewer are odd starts, which are faster to read.
 const EVENT_SHARE: usize = 12;
 
+/// Bits that a set of starts beyond the limit takes at least, with what stands before it.
+const OTHERS: u64 = 100;
+
 /// What starts are relative to and how far they may be from it.
 struct Plan {
     /// The base of all objects, or else each has its own: its earliest start.
@@ -53,11 +56,11 @@ fn best_limit(distances: impl Iterator<Item = u64>, odd: u32) -> (u32, u64) {
     let costs = (0u32..).zip(by_width).map(|(width, count)| {
         within += count;
         let beyond = all - within;
-        let position = match beyond {
+        let others = match beyond {
             0 => 0,
-            _ => 2 + (all / beyond).ilog2(),
+            _ => OTHERS + beyond * u64::from(2 + (all / beyond).ilog2() + odd),
         };
-        let cost = all * u64::from(width) + beyond * u64::from(position + odd);
+        let cost = all * u64::from(width) + others;
         (cost, width)
     });
     let (cost, width) = costs.min().unwrap_or((0, 0));
@@ -101,15 +104,16 @@ impl Plan {
         Self {
             base,
             limit,
-            event: worth.then(|| Event::among(beyond, expected)),
+            event: worth.then(|| Event::among(beyond, expected, sampled.is_all())),
         }
     }
 }
 
 impl Event {
     /// The window among some starts in which they cost least if the others become odd ones;
-    /// `expected` is about how many starts the whole batch has there.
-    fn among(mut starts: Vec<u64>, expected: u64) -> Self {
+    /// `expected` is about how many starts the whole batch has there, and `exact` says that it
+    /// has no others than these.
+    fn among(mut starts: Vec<u64>, expected: u64, exact: bool) -> Self {
         const PARTS: u64 = 64;
         /// What an odd start takes besides its number.
         const POSITION: u64 = 12;
@@ -143,7 +147,10 @@ impl Event {
         }
         // The sample does not have the very first and last ones: use what room there is.
         let digits = Digits::smallest(spread + 1, expected);
-        let room = digits.widest() - 1 - spread;
+        let room = match exact {
+            true => 0,
+            false => digits.widest() - 1 - spread,
+        };
         let first = first.saturating_sub(room / 2);
         let spread = (spread + room).min(MAX_PHYSICAL - first);
         Self {

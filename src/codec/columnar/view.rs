@@ -94,11 +94,7 @@ impl<'a> LeaseBatchView<'a> {
     ///
     /// # Errors
     /// If what is read on the way is not sound.
-    pub fn rows_of(
-        &self,
-        kind: GroupKind,
-        object: i32,
-    ) -> Result<Option<ObjectRows>, DecodeError> {
+    pub fn rows_of(&self, kind: GroupKind, object: i32) -> Result<Option<ObjectRows>, DecodeError> {
         let Some(columns) = &self.layout.columns else {
             return Ok(None);
         };
@@ -221,7 +217,11 @@ impl<'a> LeaseBatchView<'a> {
         let end = place.row.saturating_add(len);
         if end > columns.leases {
             let what = format!("more than {} leases", columns.leases);
-            return Err(invalid(columns.objects.partitions.offset(), "partitions", what));
+            return Err(invalid(
+                columns.objects.partitions.offset(),
+                "partitions",
+                what,
+            ));
         }
         let mut rows = Vec::with_capacity(len.min(BLOCK));
         let mut scan = Rows::at(columns, self.layout.common, place)?;
@@ -234,11 +234,7 @@ impl<'a> LeaseBatchView<'a> {
 
 impl Columns<'_> {
     /// An object, or if it has no lease the partitions of all objects before it.
-    fn locate(
-        &self,
-        kind: GroupKind,
-        id: i32,
-    ) -> Result<Result<Located, u64>, DecodeError> {
+    fn locate(&self, kind: GroupKind, id: i32) -> Result<Result<Located, u64>, DecodeError> {
         let [tables, zones] = &self.objects.sections;
         let (section, others) = match kind {
             GroupKind::Table => (tables, 0),
