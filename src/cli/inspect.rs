@@ -88,7 +88,13 @@ fn json(
     let Anatomy { decoded, holes, .. } = anatomy;
     let batch = &decoded.batch;
     let parts: Vec<_> = (parts.iter())
-        .map(|(part, bytes)| json!({"part": part, "bytes": bytes}))
+        .map(|(part, bytes)| {
+            let mut entry = json!({"part": part, "bytes": bytes});
+            if let Some(note) = note(anatomy, part) {
+                entry["note"] = note.into();
+            }
+            entry
+        })
         .collect();
     json!({
         "format": decoded.format.name(),
@@ -111,10 +117,20 @@ fn json(
     })
 }
 
+/// How a part is encoded, if the format has a choice.
+fn note<'a>(anatomy: &'a Anatomy, part: &str) -> Option<&'a str> {
+    let notes = anatomy.notes.iter();
+    notes
+        .filter(|(of, _)| of.name() == part)
+        .map(|(_, note)| note.as_str())
+        .next()
+}
+
 fn version(format: Format) -> Option<u8> {
     match format {
         Format::CompactV1TablesOnly | Format::CompactV1 => Some(1),
         Format::CompactV2 => Some(2),
+        Format::Columnar => Some(1),
         _ => None,
     }
 }
@@ -163,9 +179,16 @@ fn text(payload: &Payload, anatomy: &Anatomy, facts: &Facts, parts: &[(&str, usi
     let rows = (parts.iter().map(|(name, bytes)| row(name, *bytes)))
         .chain([row("all", size)])
         .collect::<Vec<_>>();
-    format!(
-        "{format}\n\n{}\n{}",
-        table(&["", "number"], facts),
-        table(&["part", "bytes", "share %", "bytes per lease"], rows)
-    )
+    let facts = table(&["", "number"], facts);
+    let sizes = table(&["part", "bytes", "share %", "bytes per lease"], rows);
+    let mut text = format!("{format}\n\n{facts}\n{sizes}");
+    // Lines, not a column: they are long.
+    let notes = (parts.iter()).filter_map(|(part, _)| Some((part, note(anatomy, part)?)));
+    let notes: String = notes
+        .map(|(part, note)| format!("{part}: {note}\n"))
+        .collect();
+    if !notes.is_empty() {
+        text.push_str(&format!("\n{notes}"));
+    }
+    text
 }

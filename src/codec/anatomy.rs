@@ -114,7 +114,7 @@ pub struct Anatomy {
     pub parts: Vec<(Part, usize)>,
     /// How parts are encoded, where the format has a choice.
     pub notes: Vec<(Part, String)>,
-    /// Partitions without a lease that take a byte.
+    /// Partitions without a lease below the highest partition of their table or zone.
     pub holes: usize,
 }
 
@@ -133,10 +133,7 @@ pub fn dissect(format: Option<Format>, bytes: &[u8]) -> Result<Anatomy, DecodeEr
     let sizes = Part::ALL.into_iter().zip(tally.sizes);
     Ok(Anatomy {
         parts: sizes.filter(|(_, size)| *size > 0).collect(),
-        holes: match decoded.format {
-            Format::Columnar => 0,
-            _ => tally.sizes[Part::Holes as usize],
-        },
+        holes: tally.holes.unwrap_or(tally.sizes[Part::Holes as usize]),
         notes: tally.notes,
         decoded,
     })
@@ -147,6 +144,8 @@ pub(crate) struct Tally<'a> {
     pub(crate) reader: Reader<'a>,
     sizes: [usize; Part::ALL.len()],
     notes: Vec<(Part, String)>,
+    /// Number of holes, where they do not take a byte each.
+    pub(crate) holes: Option<usize>,
     counted: usize,
 }
 
@@ -156,6 +155,7 @@ impl<'a> Tally<'a> {
             reader: Reader::new(bytes),
             sizes: [0; Part::ALL.len()],
             notes: Vec::new(),
+            holes: None,
             counted: 0,
         }
     }

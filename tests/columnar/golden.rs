@@ -119,6 +119,29 @@ fn files_of_version_1_are_read_and_written() {
     }
 }
 
+#[test]
+fn the_documentation_explains_every_byte() {
+    let text = include_str!("../../docs/FORMATS.md");
+    let (_, section) = text
+        .split_once("### A batch in columns, byte by byte")
+        .unwrap();
+    let (section, _) = section.split_once("\n### ").unwrap();
+    let mut bytes = Vec::new();
+    for line in section.lines() {
+        let cells: Vec<_> = line.split('|').map(str::trim).collect();
+        let [_, offset, hex, ..] = cells[..] else {
+            continue;
+        };
+        let Ok(offset) = offset.parse::<usize>() else {
+            continue;
+        };
+        assert_eq!(offset, bytes.len(), "{line}");
+        let hex = hex.trim_matches('`').replace(' ', "");
+        bytes.extend(hex::decode(hex).unwrap());
+    }
+    assert_eq!(bytes, std::fs::read(path("small")).unwrap());
+}
+
 /// To be run when a new release is to write other bytes; never to make the test above pass.
 #[test]
 #[ignore = "overwrites the golden files"]

@@ -180,8 +180,8 @@ impl Digits {
                 bit += width;
                 for slot in slots.iter_mut().take(GROUP - 1) {
                     let quotient = match DIVISION {
-                        SHORT => number * short >> 32,
-                        LONG => (u128::from(number) * u128::from(reciprocal) >> 64) as u64,
+                        SHORT => (number * short) >> 32,
+                        LONG => ((u128::from(number) * u128::from(reciprocal)) >> 64) as u64,
                         _ => number / radix,
                     };
                     *slot = T::of(base + (number - quotient * radix));

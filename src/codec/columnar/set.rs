@@ -114,6 +114,11 @@ impl<'a> Set<'a> {
             .map(|count| count as u64)
     }
 
+    /// Number of positions.
+    pub(super) fn universe(&self) -> u64 {
+        self.universe
+    }
+
     /// Number of members.
     pub(super) fn len(&self) -> u64 {
         match self.kind {

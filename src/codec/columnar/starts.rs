@@ -20,6 +20,9 @@ use super::survey::Object;
 /// fewer are odd starts, which are faster to read.
 const EVENT_SHARE: usize = 12;
 
+/// Bits that a set of starts beyond the limit takes at least, with what stands before it.
+const OTHERS: u64 = 100;
+
 /// What starts are relative to and how far they may be from it.
 struct Plan {
     /// The base of all objects, or else each has its own: its earliest start.
@@ -53,11 +56,11 @@ fn best_limit(distances: impl Iterator<Item = u64>, odd: u32) -> (u32, u64) {
     let costs = (0u32..).zip(by_width).map(|(width, count)| {
         within += count;
         let beyond = all - within;
-        let position = match beyond {
+        let others = match beyond {
             0 => 0,
-            _ => 2 + (all / beyond).ilog2(),
+            _ => OTHERS + beyond * u64::from(2 + (all / beyond).ilog2() + odd),
         };
-        let cost = all * u64::from(width) + beyond * u64::from(position + odd);
+        let cost = all * u64::from(width) + others;
         (cost, width)
     });
     let (cost, width) = costs.min().unwrap_or((0, 0));
@@ -101,15 +104,16 @@ impl Plan {
         Self {
             base,
             limit,
-            event: worth.then(|| Event::among(beyond, expected)),
+            event: worth.then(|| Event::among(beyond, expected, sampled.is_all())),
         }
     }
 }
 
 impl Event {
     /// The window among some starts in which they cost least if the others become odd ones;
-    /// `expected` is about how many starts the whole batch has there.
-    fn among(mut starts: Vec<u64>, expected: u64) -> Self {
+    /// `expected` is about how many starts the whole batch has there, and `exact` says that it
+    /// has no others than these.
+    fn among(mut starts: Vec<u64>, expected: u64, exact: bool) -> Self {
         const PARTS: u64 = 64;
         /// What an odd start takes besides its number.
         const POSITION: u64 = 12;
@@ -143,7 +147,10 @@ impl Event {
         }
         // The sample does not have the very first and last ones: use what room there is.
         let digits = Digits::smallest(spread + 1, expected);
-        let room = digits.widest() - 1 - spread;
+        let room = match exact {
+            true => 0,
+            false => digits.widest() - 1 - spread,
+        };
         let first = first.saturating_sub(room / 2);
         let spread = (spread + room).min(MAX_PHYSICAL - first);
         Self {
@@ -157,17 +164,52 @@ impl Event {
 /// The columns of starts while they are written.
 pub(super) struct StartColumns {
     plan: Plan,
-    /// Number of the object after the current one.
-    object: usize,
-    /// Rows left of the current object.
-    left: usize,
-    base: u64,
+    bases: Bases,
     row: u64,
     offsets: DigitColumn<u64>,
     event: Bitmap,
     events: DigitColumn<u64>,
     odd: Vec<u64>,
     odd_starts: Vec<u64>,
+}
+
+/// A cursor over what the starts of the next rows are relative to.
+struct Bases {
+    shared: Option<u64>,
+    /// Number of the object after the current one.
+    next: usize,
+    /// Rows left of the current object.
+    left: usize,
+    base: u64,
+}
+
+impl Bases {
+    /// Writes how far the next starts are from their bases; returns the largest distance (before
+    /// a shared base, a start is far behind every limit).
+    fn distances(&mut self, mut rows: &[Row], objects: &[Object], out: &mut [u64]) -> u64 {
+        let mut at = 0;
+        let mut furthest = 0;
+        while !rows.is_empty() {
+            if self.left == 0
+                && let Some(object) = objects.get(self.next)
+            {
+                self.next += 1;
+                self.left = object.rows as usize;
+                self.base = self.shared.unwrap_or(object.earliest);
+            }
+            let (own, others) = rows.split_at(self.left.min(rows.len()));
+            self.left -= own.len();
+            let base = self.base;
+            let slots = out.get_mut(at..at + own.len()).unwrap_or_default();
+            for (row, slot) in own.iter().zip(slots) {
+                *slot = row.start().physical().wrapping_sub(base);
+                furthest = furthest.max(*slot);
+            }
+            at += own.len();
+            rows = others;
+        }
+        furthest
+    }
 }
 
 impl StartColumns {
@@ -183,10 +225,13 @@ impl StartColumns {
             offsets: DigitColumn::new(offsets, 0, rows),
             events: DigitColumn::new(events, first, expected),
             event: Bitmap::new(rows, expected),
+            bases: Bases {
+                shared: plan.base,
+                next: 0,
+                left: 0,
+                base: 0,
+            },
             plan,
-            object: 0,
-            left: 0,
-            base: 0,
             row: 0,
             odd: Vec::new(),
             odd_starts: Vec::new(),
@@ -202,69 +247,25 @@ impl StartColumns {
         self.row += rows.len() as u64;
     }
 
-    /// The next rows of one object, and the others.
-    #[inline]
-    fn segment<'r>(&mut self, rows: &'r [Row], objects: &[Object]) -> (&'r [Row], &'r [Row]) {
-        if self.left == 0
-            && let Some(object) = objects.get(self.object)
-        {
-            self.object += 1;
-            self.left = object.rows as usize;
-            self.base = self.plan.base.unwrap_or(object.earliest);
-        }
-        let (own, others) = rows.split_at(self.left.min(rows.len()));
-        self.left -= own.len();
-        (own, others)
-    }
-
-    /// Writes how far the starts of a chunk are from their bases; returns the largest distance
-    /// (before a shared base, a start is far behind every limit).
-    fn distances(&mut self, mut rows: &[Row], objects: &[Object], out: &mut [u64]) -> u64 {
-        let mut at = 0;
-        let mut furthest = 0;
-        while !rows.is_empty() {
-            let (own, others) = self.segment(rows, objects);
-            let base = self.base;
-            let slots = out.get_mut(at..at + own.len()).unwrap_or_default();
-            for (row, slot) in own.iter().zip(slots) {
-                *slot = row.start().physical().wrapping_sub(base);
-                furthest = furthest.max(*slot);
-            }
-            at += own.len();
-            rows = others;
-        }
-        furthest
-    }
-
     #[inline(never)]
     fn few_odd(&mut self, rows: &[Row], objects: &[Object]) {
-        let mut distances = [0; CHUNK];
-        let furthest = self.distances(rows, objects, &mut distances);
+        let room = self.offsets.room();
+        let furthest = self.bases.distances(rows, objects, room);
         if furthest > self.plan.limit {
-            self.take_odd(rows, &mut distances);
-        }
-        for (slot, distance) in self.offsets.room().iter_mut().zip(&distances) {
-            *slot = *distance;
+            take_odd(
+                rows,
+                room,
+                (self.plan.limit, self.row),
+                (&mut self.odd, &mut self.odd_starts),
+            );
         }
         self.offsets.advance(rows.len());
-    }
-
-    /// Moves the starts beyond the limit out of the way.
-    fn take_odd(&mut self, rows: &[Row], distances: &mut [u64; CHUNK]) {
-        let limit = self.plan.limit;
-        for ((row, distance), at) in rows.iter().zip(distances).zip(self.row..) {
-            if *distance > limit {
-                *distance = 0;
-                self.odd.push(at);
-                self.odd_starts.push(row.start().physical());
-            }
-        }
     }
 
     #[inline(never)]
     fn with_event(&mut self, rows: &[Row], objects: &[Object], event: Event) {
         let mut distances = [0; CHUNK];
-        self.distances(rows, objects, &mut distances);
+        self.bases.distances(rows, objects, &mut distances);
         let limit = self.plan.limit;
         let mut mask = [0u64; CHUNK.div_ceil(64)];
         let (mut quiet, mut events, mut odd) = (0, 0, false);
@@ -292,7 +293,12 @@ impl StartColumns {
             *word = bits;
         }
         if odd {
-            self.take_odd(rows, &mut distances);
+            take_odd(
+                rows,
+                &mut distances,
+                (limit, self.row),
+                (&mut self.odd, &mut self.odd_starts),
+            );
         }
         self.offsets.advance(quiet);
         self.events.advance(events);
@@ -318,5 +324,22 @@ impl StartColumns {
         self.offsets.finish(out);
         set_write::write(out, self.row, &self.odd);
         ints::write(out, &self.odd_starts);
+    }
+}
+
+/// Moves the starts beyond a limit out of the way: positions, from that of the first row on, and
+/// starts.
+fn take_odd(
+    rows: &[Row],
+    distances: &mut [u64],
+    (limit, row): (u64, u64),
+    (odd, odd_starts): (&mut Vec<u64>, &mut Vec<u64>),
+) {
+    for ((row, distance), at) in rows.iter().zip(distances).zip(row..) {
+        if *distance > limit {
+            *distance = 0;
+            odd.push(at);
+            odd_starts.push(row.start().physical());
+        }
     }
 }

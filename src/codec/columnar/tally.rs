@@ -32,9 +32,12 @@ pub(crate) fn tally(bytes: &[u8], tally: &mut Tally<'_>) -> Result<(), DecodeErr
         tally.add(field.part());
     };
     let layout = Layout::find(bytes, usize::MAX, &mut mark)?;
+    tally.holes = Some(0);
     let Some(columns) = &layout.columns else {
         return Ok(());
     };
+    let slots = columns.objects.present.universe();
+    tally.holes = Some((slots - columns.leases as u64) as usize);
     for (part, note) in columns.notes() {
         tally.note(part, note);
     }
