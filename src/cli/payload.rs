@@ -18,8 +18,20 @@ pub(super) struct Payload {
 impl Payload {
     /// Reads an input; `format` forces a format.
     pub(super) fn read(input: &Input, format: Option<Format>) -> Result<Self, Failure> {
-        let name = input.name();
-        let bytes = input.read()?;
+        Self::of(input.name(), input.read()?, format)
+    }
+
+    /// Of bytes with a name; `format` forces a format.
+    pub(super) fn of(
+        name: String,
+        bytes: Vec<u8>,
+        format: Option<Format>,
+    ) -> Result<Self, Failure> {
+        if codec::is_delta(&bytes) {
+            let what = "a delta: it says what changed, not what the leases are; `leasehold inspect` \
+                        shows it";
+            return Err(Failure::about(&name, what));
+        }
         let mut payload = Self {
             header: 0,
             format,

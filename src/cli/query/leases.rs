@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::audit::state::LeaseState;
 use crate::cli::failure::Failure;
 use crate::cli::output::count;
-use crate::metastorage::contract::{Metastorage, StoreError};
+use crate::metastorage::contract::Metastorage;
 use crate::metastorage::sled::SledStore;
 use crate::model::batch::LeaseBatch;
 use crate::model::ids::GroupId;
@@ -17,7 +17,7 @@ use crate::server::answers::{self, LeaseEntry, OneLease};
 
 use super::http::Client;
 use super::print::{json, json_lines, printing, to_terminal, utc};
-use super::source::{Source, SourceArgs};
+use super::source::{Source, SourceArgs, unreadable};
 use super::table::{self, Side};
 use super::watch;
 
@@ -168,17 +168,6 @@ impl Stored {
             time: self.time,
             leases: leases.collect(),
         }
-    }
-}
-
-fn unreadable(error: ReadError) -> Failure {
-    match error {
-        ReadError::Store(StoreError::Compacted { .. } | StoreError::Future { .. }) => {
-            Failure::Failed(error.to_string())
-        }
-        error => Failure::Failed(format!(
-            "{error}: `leasehold verify` tells what else is damaged"
-        )),
     }
 }
 

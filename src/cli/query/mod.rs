@@ -11,3 +11,16 @@ mod source;
 mod table;
 pub(super) mod verify;
 mod watch;
+
+use std::path::Path;
+
+use crate::placement::record::{self, LastWrite};
+
+use super::failure::Failure;
+
+/// The record that was last stored in a directory, now or at a revision.
+pub(super) fn last_write(data: &Path, revision: Option<u64>) -> Result<LastWrite, Failure> {
+    let store = source::open(data)?;
+    let last = record::read_last(&store, revision).map_err(source::unreadable)?;
+    last.ok_or_else(|| Failure::Failed(format!("no batch is stored in {}", data.display())))
+}

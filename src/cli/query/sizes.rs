@@ -250,7 +250,7 @@ fn print_split(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     if summary.deltas > 0 {
         writeln!(
             out,
-            "{} snapshots of {} and {} deltas of {} in all",
+            "snapshots: {} of {} in all; deltas: {} of {}",
             count(summary.snapshots),
             bytes(summary.snapshot_bytes as f64),
             count(summary.deltas),

@@ -9,6 +9,7 @@ use crate::cli::failure::Failure;
 use crate::daemon::instance::{Instance, store_path};
 use crate::metastorage::contract::StoreError;
 use crate::metastorage::sled::{SledOptions, SledStore};
+use crate::placement::record::ReadError;
 
 use super::http::Client;
 
@@ -151,6 +152,29 @@ impl DataArgs {
             )),
             error => Failure::Failed(error.to_string()),
         }
+    }
+}
+
+/// The store in a directory on which no instance runs.
+pub(super) fn open(data: &Path) -> Result<SledStore, Failure> {
+    let arguments = DataArgs {
+        data: data.to_owned(),
+    };
+    arguments.open().map_err(|failure| match failure {
+        StoreFailure::Damaged(what) => unreadable(StoreError::Damaged(what).into()),
+        StoreFailure::Other(failure) => failure,
+    })
+}
+
+/// What is stored can't be read.
+pub(super) fn unreadable(error: ReadError) -> Failure {
+    match error {
+        ReadError::Store(StoreError::Compacted { .. } | StoreError::Future { .. }) => {
+            Failure::Failed(error.to_string())
+        }
+        error => Failure::Failed(format!(
+            "{error}: `leasehold verify` tells what else is damaged"
+        )),
     }
 }
 

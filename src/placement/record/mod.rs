@@ -34,7 +34,7 @@ use super::io::Revision;
 pub use execute::execute;
 pub use lookup::{Lookup, lookup};
 pub use size_row::{DELTA, SizeRow};
-pub use state::{ReadError, State, read};
+pub use state::{LastWrite, ReadError, State, read, read_last};
 pub use write::{Encoded, encode, write_transaction};
 
 /// Key of the snapshot.

@@ -28,6 +28,34 @@ pub fn read(store: &dyn Metastorage, at: Option<Revision>) -> Result<Option<Stat
     Ok(State::of(&read_entries(store, at)?)?)
 }
 
+/// The record that was stored last.
+#[derive(Clone, Debug)]
+pub struct LastWrite {
+    /// The record: a snapshot or a delta.
+    pub entry: Entry,
+    /// The state that a delta was made for.
+    pub before: Option<State>,
+}
+
+/// Reads the record that was stored last, now or at a revision; `None` if there is none.
+///
+/// # Errors
+/// As [`read`], but the record itself may be damaged.
+pub fn read_last(
+    store: &dyn Metastorage,
+    at: Option<Revision>,
+) -> Result<Option<LastWrite>, ReadError> {
+    let mut entries = read_entries(store, at)?;
+    let Some(Some(entry)) = entries.pop() else {
+        return Ok(None);
+    };
+    let before = match entries.is_empty() {
+        true => None,
+        false => State::of(&entries)?,
+    };
+    Ok(Some(LastWrite { entry, before }))
+}
+
 /// The snapshot, if there is one, and all deltas that are there, by key.
 pub(super) fn read_entries(
     store: &dyn Metastorage,

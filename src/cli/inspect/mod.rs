@@ -1,29 +1,48 @@
 //! `leasehold inspect`
 
+mod delta;
+
+use std::io::Write;
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
 
-use crate::codec::Format;
+use crate::cli::query;
 use crate::codec::anatomy::Anatomy;
+use crate::codec::{Format, is_delta};
 use crate::model::batch::Row;
 use crate::model::ids::GroupKind;
 
-use super::failure::Failure;
-use super::input::Input;
-use super::output::{count, decimal, print, print_json, table};
-use super::payload::{Payload, format_parser};
+use crate::cli::failure::Failure;
+use crate::cli::input::Input;
+use crate::cli::output::{count, decimal, print, print_json, table};
+use crate::cli::payload::{Payload, format_parser};
 
-/// Reads a payload in any format, or a stored record around one.
+/// Reads a payload in any format, a stored record around one, or a delta frame: from a file, or from
+/// a data directory on which no instance runs. There the groups and nodes of a delta are named too.
 #[derive(Debug, Args)]
-#[command(after_help = "Example:\n  leasehold inspect batch.bin")]
+#[command(after_help = "Examples:\n  \
+    leasehold inspect batch.bin\n  \
+    leasehold inspect --data leasehold-data                     what was stored last\n  \
+    leasehold inspect --data leasehold-data --revision 1200     what was stored then\n  \
+    leasehold inspect --data leasehold-data --raw > record.bin")]
 pub(super) struct Inspect {
-    /// The stored batch; `-` is standard input
-    file: PathBuf,
+    /// The stored batch or delta; `-` is standard input
+    #[arg(required_unless_present = "data")]
+    file: Option<PathBuf>,
     /// The format, instead of finding it out
     #[arg(long, value_parser = format_parser())]
     format: Option<Format>,
+    /// Directory of the data, instead of a file
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "format"])]
+    data: Option<PathBuf>,
+    /// The last record stored at or before this revision [default: the newest]
+    #[arg(long, value_name = "R", requires = "data")]
+    revision: Option<u64>,
+    /// Write the record's bytes to standard output as they are
+    #[arg(long, requires = "data", conflicts_with = "json")]
+    raw: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -58,7 +77,34 @@ impl Facts {
 
 impl Inspect {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let payload = Payload::read(&Input::new(self.file), self.format)?;
+        let (name, bytes, before) = match (&self.file, &self.data) {
+            (Some(file), _) => {
+                let input = Input::new(file.clone());
+                (input.name(), input.read()?, None)
+            }
+            (None, Some(data)) => {
+                let last = query::last_write(data, self.revision)?;
+                let name = format!("revision {}", last.entry.mod_revision);
+                (name, last.entry.value.to_vec(), last.before)
+            }
+            (None, None) => {
+                let message = "name a file, or a directory with --data";
+                return Err(Failure::Usage(message.to_owned()));
+            }
+        };
+        if self.raw {
+            let mut out = std::io::stdout().lock();
+            let written = out.write_all(&bytes).and_then(|()| out.flush());
+            return written.map_err(Failure::output);
+        }
+        if is_delta(&bytes) {
+            let report = delta::Report::of(&name, &bytes, before.as_ref())?;
+            return match self.json {
+                true => print_json(&report.json()),
+                false => print(&report.text()),
+            };
+        }
+        let payload = Payload::of(name, bytes, self.format)?;
         let anatomy = payload.dissect()?;
         let mut parts = Vec::new();
         if payload.header > 0 {
