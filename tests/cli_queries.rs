@@ -394,7 +394,9 @@ fn corrupt(data: &Path, which: impl Fn(&[u8]) -> bool) -> usize {
         let config = sled::Config::new().path(store_path(data));
         config.segment_size(512 << 10).open().ok()
     });
-    let db = db.expect("the lock within two seconds");
+    let Some(db) = db else {
+        panic!("no lock within two seconds")
+    };
     let rows: Vec<_> = db.iter().map(Result::unwrap).collect();
     let mut damaged = 0;
     for (key, record) in rows {
