@@ -180,6 +180,9 @@ impl<'a, 'c> Groups<'a, 'c> {
         if self.next != self.objects.partitions.len() || self.run.1 > 0 {
             return Err(self.wrong("objects without a lease"));
         }
+        if self.end != self.objects.present.universe() {
+            return Err(self.wrong("fewer partitions than leases and holes"));
+        }
         while self.steps.1 == 0 && self.section + 1 < self.objects.sections.len() {
             self.next_section()?;
         }
