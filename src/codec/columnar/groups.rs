@@ -7,7 +7,7 @@ use super::super::error::DecodeError;
 use super::super::reader::invalid;
 use super::ints::{BLOCK, Buffer, buffer};
 use super::layout::Objects;
-use super::set::Scan;
+use super::scan::Scan;
 
 /// Where reading starts: a row with its object.
 #[derive(Clone, Copy, Debug, Default)]
