@@ -13,14 +13,20 @@ use std::hint::black_box;
 use std::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use leasehold::codec::{self, Format};
+use leasehold::codec::{self, Format, LeaseBatchView};
+use leasehold::model::ids::GroupKind;
 use leasehold::model::lease::Lease;
 use leasehold::model::workload::Workload;
 
 const WORKLOADS: [Workload; 3] = [Workload::Reference, Workload::Steady, Workload::Churn];
 /// Tables of 25 partitions: 1,000, 25,000 and 1,000,000 leases.
 const TABLES: [u32; 3] = [40, 1000, 40_000];
-const FORMATS: [Format; 3] = [Format::Naive, Format::CompactV1, Format::CompactV2];
+const FORMATS: [Format; 4] = [
+    Format::Naive,
+    Format::CompactV1,
+    Format::CompactV2,
+    Format::Columnar,
+];
 
 fn codec(criterion: &mut Criterion) {
     for workload in WORKLOADS {
@@ -76,5 +82,28 @@ fn codec(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, codec);
+/// One table of 25,000 leases, the batch opened for it.
+fn view(criterion: &mut Criterion) {
+    for workload in [
+        Workload::Reference,
+        Workload::Steady,
+        Workload::Churn,
+        Workload::Failover,
+    ] {
+        let bytes = codec::encode(Format::Columnar, &workload.generate()).unwrap();
+        let mut group = criterion.benchmark_group(format!("{workload}/25000"));
+        group.measurement_time(Duration::from_millis(300));
+        group.warm_up_time(Duration::from_millis(100));
+        let mut table = 0;
+        group.bench_function(BenchmarkId::new("columnar", "one table"), |bencher| {
+            bencher.iter(|| {
+                table = table % 1000 + 1;
+                let view = LeaseBatchView::open(black_box(&bytes)).unwrap();
+                view.leases_of(GroupKind::Table, table).unwrap()
+            });
+        });
+    }
+}
+
+criterion_group!(benches, codec, view);
 criterion_main!(benches);

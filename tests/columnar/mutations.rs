@@ -132,7 +132,7 @@ fn mutate(times: u32) {
 
 #[test]
 fn damaged_batches_are_refused_or_sound() {
-    mutate(20_000);
+    mutate(10_000);
 }
 
 /// `cargo test --release --test columnar -- --ignored a_million`

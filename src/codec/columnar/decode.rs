@@ -40,4 +40,4 @@ pub(crate) fn decode_verified(bytes: &[u8], max_leases: usize) -> Result<Decoded
 }
 
 /// Leases to a byte for which all rows are reserved at once.
-const EXPECTED: usize = 8;
+const EXPECTED: usize = 2;

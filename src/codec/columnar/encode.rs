@@ -1,12 +1,12 @@
 //! Writing a batch.
 
 use crate::model::batch::{LeaseBatch, Row};
-use crate::model::dictionary::Dictionary;
 use crate::model::ids::{GroupId, GroupKind};
 
 use super::super::error::EncodeError;
 use super::super::{DecodeLimits, varint};
 use super::column::CHUNK;
+use super::dictionary::{self, too_large};
 use super::ints;
 use super::nodes::{CandidateColumn, HolderColumn};
 use super::sample::sample;
@@ -22,7 +22,7 @@ pub(crate) fn encode(batch: &LeaseBatch, out: &mut Vec<u8>) -> Result<(), Encode
     if rows.len() > limit {
         return Err(too_large("a number of leases", rows.len(), limit));
     }
-    check_ids(batch)?;
+    dictionary::check(batch)?;
     let start = out.len();
     let nodes = batch.dictionary().nodes().len();
     out.reserve(HEADER_SIZE + 128 + 32 * nodes + 2 * rows.len());
@@ -31,61 +31,12 @@ pub(crate) fn encode(batch: &LeaseBatch, out: &mut Vec<u8>) -> Result<(), Encode
     let common = batch.common_expiration();
     varint::put(out, common.physical() as i64);
     varint::put(out, common.logical().into());
-    write_dictionary(batch.dictionary(), out)?;
+    dictionary::write(batch.dictionary(), out)?;
     if !rows.is_empty() {
         write_columns(batch, out);
     }
     let size = out.len() - start;
     seal::seal(out, start).ok_or_else(|| too_large("a batch", size, u32::MAX as usize))
-}
-
-fn too_large(what: &'static str, size: usize, limit: usize) -> EncodeError {
-    EncodeError::TooLarge {
-        what,
-        size: size as u64,
-        limit: limit as u64,
-    }
-}
-
-/// Refuses one id under two names.
-fn check_ids(batch: &LeaseBatch) -> Result<(), EncodeError> {
-    let dictionary = batch.dictionary();
-    let mut by_id: Vec<_> = (0u32..).zip(dictionary.nodes()).collect();
-    by_id.sort_by_key(|(_, node)| node.id);
-    let Some(pair) = by_id.windows(2).find(|pair| pair[0].1.id == pair[1].1.id) else {
-        return Ok(());
-    };
-    let (first, second) = (pair[0], pair[1]);
-    let mut rows = batch.rows_as_arrived();
-    let row = rows
-        .find(|row| row.holder() == second.0)
-        .or(batch.rows().first());
-    Err(EncodeError::IdWithTwoNames {
-        group: row.map_or(GroupId::first_of(GroupKind::Table, 0), Row::group),
-        id: second.1.id,
-        first: dictionary.name(first.1.name).clone(),
-        second: dictionary.name(second.1.name).clone(),
-    })
-}
-
-/// All entries in their order, whether a lease uses them or not.
-fn write_dictionary(dictionary: &Dictionary, out: &mut Vec<u8>) -> Result<(), EncodeError> {
-    varint::put(out, dictionary.names().len() as i64);
-    for name in dictionary.names() {
-        if name.len() > i32::MAX as usize {
-            return Err(too_large("a node name", name.len(), i32::MAX as usize));
-        }
-        varint::put(out, name.len() as i64);
-        out.extend_from_slice(name.as_bytes());
-    }
-    varint::put(out, dictionary.nodes().len() as i64);
-    for node in dictionary.nodes() {
-        let (most, least) = node.id.halves();
-        out.extend_from_slice(&most.to_le_bytes());
-        out.extend_from_slice(&least.to_le_bytes());
-        varint::put(out, node.name.into());
-    }
-    Ok(())
 }
 
 fn write_columns(batch: &LeaseBatch, out: &mut Vec<u8>) {

@@ -7,7 +7,7 @@ use super::super::error::DecodeError;
 use super::super::reader::invalid;
 use super::ints::{BLOCK, Buffer, buffer};
 use super::layout::Objects;
-use super::set::Scan;
+use super::scan::Scan;
 
 /// Where reading starts: a row with its object.
 #[derive(Clone, Copy, Debug, Default)]
@@ -179,6 +179,9 @@ impl<'a, 'c> Groups<'a, 'c> {
         self.present.finish()?;
         if self.next != self.objects.partitions.len() || self.run.1 > 0 {
             return Err(self.wrong("objects without a lease"));
+        }
+        if self.end != self.objects.present.universe() {
+            return Err(self.wrong("fewer partitions than leases and holes"));
         }
         while self.steps.1 == 0 && self.section + 1 < self.objects.sections.len() {
             self.next_section()?;

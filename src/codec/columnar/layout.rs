@@ -1,27 +1,15 @@
 //! Where each column of a batch stands. Finding them reads the heads of the columns only.
 
-use std::collections::HashSet;
-
-use crate::model::batch::Row;
-use crate::model::dictionary::{Dictionary, Node};
+use crate::model::dictionary::Dictionary;
 use crate::model::hlc::{HybridTimestamp, MAX_PHYSICAL};
-use crate::model::ids::{GroupId, GroupKind, NodeId, NodeName};
+use crate::model::ids::{GroupId, GroupKind};
 
 use super::super::error::{DecodeError, Defect};
 use super::super::reader::{Reader, fault, invalid};
+use super::dictionary::{names, nodes};
 use super::ints::Ints;
 use super::seal::HEADER_SIZE;
 use super::set::Set;
-
-/// Largest number of dictionary entries: rows hold their indexes.
-const ENTRIES: std::ops::RangeInclusive<i64> = 0..=Row::INDEX_LIMIT as i64;
-/// Smallest sizes, for the checks of counts.
-const NAME_SIZE: usize = 1;
-const NODE_SIZE: usize = 17;
-/// More is not reserved for in advance: a count alone is no reason to allocate.
-const EXPECTED: usize = 1024;
-/// Up to so many known entries are compared one by one.
-const FEW: usize = 16;
 
 /// Partitions that may lack a lease: no batch has more.
 const MAX_HOLES: i64 = 1 << 62;
@@ -347,56 +335,4 @@ fn frequent(set: &Set<'_>) -> Result<Option<Vec<u32>>, DecodeError> {
     }
     scan.finish()?;
     Ok(Some(members))
-}
-
-fn names(reader: &mut Reader<'_>) -> Result<Vec<NodeName>, DecodeError> {
-    let count = reader.count("name count", ENTRIES, NAME_SIZE)?;
-    let mut names: Vec<NodeName> = Vec::with_capacity(count.min(EXPECTED));
-    let mut known = HashSet::new();
-    for _ in 0..count {
-        let offset = reader.offset();
-        let len = reader.count("name length", 0..=i32::MAX.into(), 1)?;
-        let start = reader.offset();
-        let bytes = reader.take(len, "name")?;
-        let name = std::str::from_utf8(bytes).map_err(|error| {
-            let at = start + error.valid_up_to();
-            invalid(at, "name", "malformed UTF-8")
-        })?;
-        let twice = match count {
-            0..=FEW => names.iter().any(|known| **known == *name),
-            _ => !known.insert(name),
-        };
-        if twice {
-            let what = format!("`{name}` stands here twice");
-            return Err(invalid(offset, "name", what));
-        }
-        names.push(name.into());
-    }
-    Ok(names)
-}
-
-fn nodes(reader: &mut Reader<'_>, names: Vec<NodeName>) -> Result<Dictionary, DecodeError> {
-    let count = reader.count("node count", ENTRIES, NODE_SIZE)?;
-    let mut nodes: Vec<Node> = Vec::with_capacity(count.min(EXPECTED));
-    let mut known = HashSet::new();
-    for _ in 0..count {
-        let offset = reader.offset();
-        let most = reader.u64("node id")?;
-        let least = reader.u64("node id")?;
-        let id = NodeId::from_halves(most, least);
-        let twice = match count {
-            0..=FEW => nodes.iter().any(|known| known.id == id),
-            _ => !known.insert(id),
-        };
-        if twice {
-            let what = format!("{id} stands here twice");
-            return Err(invalid(offset, "node id", what));
-        }
-        let name = reader.ranged("name index of a node", 0..=names.len() as i64 - 1)?;
-        nodes.push(Node {
-            id,
-            name: name as u32,
-        });
-    }
-    Ok(Dictionary::from_parts(names, nodes))
 }

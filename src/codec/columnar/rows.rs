@@ -4,15 +4,14 @@ use crate::model::batch::Row;
 use crate::model::hlc::{HybridTimestamp, MAX_PHYSICAL};
 
 use super::super::error::DecodeError;
-use super::super::reader::{invalid, out_of_range};
+use super::super::reader::invalid;
+use super::dense::{ACCEPTED, Dense, PROLONGABLE, expand, merge};
 use super::digits::Lane;
 use super::groups::{Groups, Place};
 use super::ints::{Buffer, Ints, buffer};
 use super::layout::{Columns, Sparse};
-use super::set::{Mask, Scan, WORDS, each_one};
-
-const ACCEPTED: u8 = 0b01;
-const PROLONGABLE: u8 = 0b10;
+use super::scan::Scan;
+use super::set::{Mask, WORDS, each_one};
 
 /// A cursor over the rows of a batch.
 pub(super) struct Rows<'a, 'c> {
@@ -253,97 +252,6 @@ impl<'a, 'c> Rows<'a, 'c> {
     }
 }
 
-/// A block of the dense columns.
-struct Dense<'b> {
-    holders: &'b [u32],
-    candidates: &'b [u32],
-    starts: &'b [u64],
-    relative: &'b [u64],
-    /// Whether no sum of a base and an offset can be out of range.
-    checked: bool,
-    /// Where the offsets stand.
-    offset: usize,
-}
-
-impl Dense<'_> {
-    #[inline]
-    fn rows<const CANDIDATES: bool, const EVENTS: bool>(
-        &self,
-        len: usize,
-        groups: &mut Groups<'_, '_>,
-        out: &mut Vec<Row>,
-    ) -> Result<(), DecodeError> {
-        let mut at = 0;
-        while at < len {
-            let segment = groups.segment(len - at)?;
-            let end = at + segment.len;
-            let of = |column| segment_of::<u64>(column, at, end);
-            let holders = segment_of(self.holders, at, end);
-            let starts = of(self.starts);
-            let relative = if EVENTS { of(self.relative) } else { starts };
-            let candidates = match CANDIDATES {
-                true => segment_of(self.candidates, at, end),
-                false => holders,
-            };
-            if !self.checked {
-                self.check(segment.base, starts, EVENTS.then_some(relative))?;
-            }
-            let partition = segment.first.partition();
-            let columns = holders
-                .iter()
-                .zip(starts)
-                .zip(candidates.iter().zip(relative));
-            let (first, base) = (segment.first, segment.base);
-            out.extend((partition..).zip(columns).map(
-                move |(partition, ((holder, start), (candidate, relative)))| {
-                    let base = match EVENTS {
-                        true => base & relative,
-                        false => base,
-                    };
-                    let candidate = match CANDIDATES {
-                        true => *candidate,
-                        false => Row::NO_CANDIDATE,
-                    };
-                    let regular = u8::from(candidate == Row::NO_CANDIDATE) << 1;
-                    Row::from_words(
-                        first.with_partition(partition),
-                        HybridTimestamp::from_checked((base + start) << 16),
-                        *holder,
-                        candidate,
-                        ACCEPTED | regular,
-                    )
-                },
-            ));
-            at = end;
-        }
-        Ok(())
-    }
-
-    /// Refuses a start out of range.
-    #[cold]
-    fn check(
-        &self,
-        base: u64,
-        starts: &[u64],
-        relative: Option<&[u64]>,
-    ) -> Result<(), DecodeError> {
-        for (at, start) in starts.iter().enumerate() {
-            let relative = relative.map_or(Some(&u64::MAX), |relative| relative.get(at));
-            let physical = (base & relative.copied().unwrap_or(0)) + start;
-            if physical > MAX_PHYSICAL {
-                let (found, high) = (physical as i64, MAX_PHYSICAL as i64);
-                return Err(out_of_range(self.offset, "start offsets", found, 0..=high));
-            }
-        }
-        Ok(())
-    }
-}
-
-#[inline]
-fn segment_of<T>(column: &[T], from: usize, to: usize) -> &[T] {
-    column.get(from..to).unwrap_or_default()
-}
-
 /// A timestamp; 0.1 stands for 0.0, which no lease starts at.
 #[inline]
 fn timestamp(physical: u64, logical: u16) -> HybridTimestamp {
@@ -396,44 +304,6 @@ fn name_holders(
     }
     patch(holders, mask, rare, |holder, node| *holder = node as u32);
     Ok(())
-}
-
-/// Candidates at their rows.
-fn expand(mask: &Mask, names: &[u32], out: &mut Buffer<u32>) {
-    out.fill(Row::NO_CANDIDATE);
-    scatter(mask, names, out);
-}
-
-/// Starts at their rows: those of the event as they are, the others relative to their object.
-fn merge(
-    eventful: &Mask,
-    offsets: &[u64],
-    events: &[u64],
-    out: &mut Buffer<u64>,
-    relative: &mut Buffer<u64>,
-) {
-    scatter(eventful, events, out);
-    scatter(&eventful.map(|word| !word), offsets, out);
-    relative.fill(u64::MAX);
-    each_one(eventful, |at| {
-        if let Some(slot) = relative.get_mut(at) {
-            *slot = 0;
-        }
-    });
-}
-
-/// Writes numbers at the places of a mask.
-#[inline]
-fn scatter<T: Copy>(mask: &Mask, numbers: &[T], out: &mut Buffer<T>) {
-    let mut numbers = numbers.iter();
-    for (slots, word) in out.as_chunks_mut::<64>().0.iter_mut().zip(mask) {
-        let mut word = *word;
-        while word != 0 {
-            let Some(number) = numbers.next() else { return };
-            slots[(word.trailing_zeros() & 63) as usize] = *number;
-            word &= word - 1;
-        }
-    }
 }
 
 /// Odd starts stand over a zero digit, and never over the event's.

@@ -71,9 +71,8 @@ fn write_coded(out: &mut Vec<u8>, universe: u64, positions: &[u64], low: u32) {
     varint::put(out, positions.len() as i64);
     out.push(low as u8);
     let mut lows = BitWriter::with_capacity(positions.len() * low as usize / 8);
-    for position in positions {
-        lows.put(position & bits::mask(low), low);
-    }
+    let mask = bits::mask(low);
+    lows.extend(positions.iter().map(|position| position & mask), low);
     out.extend_from_slice(&lows.finish());
     let start = out.len();
     let bits = positions.len() as u64 + ((universe - 1) >> low);
