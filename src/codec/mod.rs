@@ -95,7 +95,7 @@ pub struct Decoded {
     pub batch: LeaseBatch,
     /// The format that they were in.
     pub format: Format,
-    /// Whether there was a section for zones, empty or not.
+    /// Whether there was a section for zones, empty or not. `columnar` always has one.
     pub zones_section: bool,
     /// Leases whose packed number stands for more than one pair of holder and candidate: the
     /// flaw of `compact-v1` with more than 8 ids under at most 8 names. They were read as the

@@ -12,8 +12,7 @@ impl Ints<'_> {
         match (self.len(), self.constant(), each) {
             (0, _, _) => "none".to_owned(),
             (_, Some(all), _) => format!("all {all}"),
-            (_, None, 1) => format!("radix {radix}, {width} bits each"),
-            (_, None, _) => format!("radix {radix}, {each} in {width} bits"),
+            (_, None, _) => format!("radix {radix}, {each} in {width} bit(s)"),
         }
     }
 }
@@ -51,10 +50,15 @@ impl Columns<'_> {
                 rare.describe()
             ),
         };
+        let present = &self.objects.present;
+        let holes = match present.is_all() {
+            true => "none".to_owned(),
+            false => format!("partitions with a lease: {}", present.describe()),
+        };
         vec![
             (Part::ObjectIds, format!("tables: {tables}; zones: {zones}")),
             (Part::Counts, self.objects.partitions.describe()),
-            (Part::Holes, self.objects.present.describe()),
+            (Part::Holes, holes),
             (Part::Holders, holders),
             (Part::Candidates, self.candidates.describe()),
             (
