@@ -9,7 +9,7 @@
 //! happens to it is a typed error, and the reader's state stays what it was.
 //!
 //! A frame is the stored record itself, with a magic and a checksum of its own. After a header
-//! of bytes all of its body is one stream of bits ([`bits`]), as most of its numbers take a few
+//! of bytes all of its body is one stream of bits (`bits`), as most of its numbers take a few
 //! bits each; see docs/FORMATS.md.
 
 mod advance;
