@@ -24,14 +24,20 @@ pub struct Row {
     group: GroupId,
     start: HybridTimestamp,
     expiration: Option<HybridTimestamp>,
-    holder_and_flags: u32,
-    candidate: u32,
+    /// Bits 0 to 29 the holder, 30 accepted, 31 prolongable, 32 to 63 the candidate: one word, as
+    /// rows are written and compared more often than looked into.
+    who: u64,
 }
 
 const FLAGS_SHIFT: u32 = 30;
 const ACCEPTED: u32 = 1 << FLAGS_SHIFT;
 const PROLONGABLE: u32 = 2 << FLAGS_SHIFT;
 const NO_CANDIDATE: u32 = u32::MAX;
+
+#[inline]
+const fn who(holder_and_flags: u32, candidate: u32) -> u64 {
+    (candidate as u64) << 32 | holder_and_flags as u64
+}
 
 impl Row {
     /// Indexes (holder among the nodes, candidate among the names) are below this.
@@ -53,10 +59,12 @@ impl Row {
             group,
             start,
             expiration,
-            holder_and_flags: holder
-                | u32::from(accepted) << FLAGS_SHIFT
-                | u32::from(prolongable) << (FLAGS_SHIFT + 1),
-            candidate: candidate.unwrap_or(NO_CANDIDATE),
+            who: who(
+                holder
+                    | u32::from(accepted) << FLAGS_SHIFT
+                    | u32::from(prolongable) << (FLAGS_SHIFT + 1),
+                candidate.unwrap_or(NO_CANDIDATE),
+            ),
         }
     }
 
@@ -78,8 +86,7 @@ impl Row {
             group,
             start,
             expiration: None,
-            holder_and_flags: holder | u32::from(flags) << FLAGS_SHIFT,
-            candidate,
+            who: who(holder | u32::from(flags) << FLAGS_SHIFT, candidate),
         }
     }
 
@@ -87,8 +94,8 @@ impl Row {
     /// [`from_words`](Self::from_words) takes them.
     #[inline]
     pub(crate) fn words(&self) -> (u32, u32, u8) {
-        let flags = (self.holder_and_flags >> FLAGS_SHIFT) as u8;
-        (self.holder(), self.candidate, flags)
+        let flags = (self.holder_and_flags() >> FLAGS_SHIFT) as u8;
+        (self.holder(), self.candidate_word(), flags)
     }
 
     /// The same lease with its holder and its candidate, or
@@ -96,12 +103,17 @@ impl Row {
     #[inline]
     pub(crate) fn reindexed(self, holder: u32, candidate: u32) -> Self {
         debug_assert!(holder < Self::INDEX_LIMIT);
-        let flags = self.holder_and_flags & (ACCEPTED | PROLONGABLE);
+        let flags = self.holder_and_flags() & (ACCEPTED | PROLONGABLE);
         Self {
-            holder_and_flags: holder | flags,
-            candidate,
+            who: who(holder | flags, candidate),
             ..self
         }
+    }
+
+    /// Gives the lease another start.
+    #[inline]
+    pub(crate) fn set_start(&mut self, start: HybridTimestamp) {
+        self.start = start;
     }
 
     /// The group that may be served.
@@ -131,25 +143,36 @@ impl Row {
     /// Index of the holder among the nodes of the dictionary.
     #[inline]
     pub fn holder(&self) -> u32 {
-        self.holder_and_flags & !(ACCEPTED | PROLONGABLE)
+        self.holder_and_flags() & !(ACCEPTED | PROLONGABLE)
     }
 
     /// Index of the proposed candidate among the names of the dictionary.
     #[inline]
     pub fn candidate(&self) -> Option<u32> {
-        (self.candidate != NO_CANDIDATE).then_some(self.candidate)
+        let candidate = self.candidate_word();
+        (candidate != NO_CANDIDATE).then_some(candidate)
+    }
+
+    #[inline]
+    fn holder_and_flags(&self) -> u32 {
+        self.who as u32
+    }
+
+    #[inline]
+    fn candidate_word(&self) -> u32 {
+        (self.who >> 32) as u32
     }
 
     /// Whether the holder has agreed.
     #[inline]
     pub fn accepted(&self) -> bool {
-        self.holder_and_flags & ACCEPTED != 0
+        self.holder_and_flags() & ACCEPTED != 0
     }
 
     /// Whether the driver may prolong the lease.
     #[inline]
     pub fn prolongable(&self) -> bool {
-        self.holder_and_flags & PROLONGABLE != 0
+        self.holder_and_flags() & PROLONGABLE != 0
     }
 }
 

@@ -156,6 +156,13 @@ impl GroupId {
     pub const fn with_partition(self, partition: u32) -> Self {
         Self(self.0 & !(Self::SIGN as u64 - 1) | (partition & !Self::SIGN) as u64)
     }
+
+    /// The group so many partitions further on; that its number is within the limit is the
+    /// caller's contract.
+    #[inline]
+    pub(crate) const fn partitions_on(self, partitions: u64) -> Self {
+        Self(self.0 + partitions)
+    }
 }
 
 impl fmt::Display for GroupId {

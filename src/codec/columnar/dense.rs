@@ -7,7 +7,7 @@ use super::super::error::DecodeError;
 use super::super::reader::out_of_range;
 use super::groups::Groups;
 use super::ints::Buffer;
-use super::set::{Mask, each_one};
+use super::set::Mask;
 
 /// Bit 0 of a row's flags.
 pub(super) const ACCEPTED: u8 = 0b01;
@@ -19,7 +19,6 @@ pub(super) struct Dense<'b> {
     pub(super) holders: &'b [u32],
     pub(super) candidates: &'b [u32],
     pub(super) starts: &'b [u64],
-    pub(super) relative: &'b [u64],
     /// Whether no sum of a base and an offset can be out of range.
     pub(super) checked: bool,
     /// Where the offsets stand.
@@ -28,7 +27,7 @@ pub(super) struct Dense<'b> {
 
 impl Dense<'_> {
     #[inline]
-    pub(super) fn rows<const CANDIDATES: bool, const EVENTS: bool>(
+    pub(super) fn rows<const CANDIDATES: bool>(
         &self,
         len: usize,
         groups: &mut Groups<'_, '_>,
@@ -38,43 +37,35 @@ impl Dense<'_> {
         while at < len {
             let segment = groups.segment(len - at)?;
             let end = at + segment.len;
-            let of = |column| segment_of::<u64>(column, at, end);
             let holders = segment_of(self.holders, at, end);
-            let starts = of(self.starts);
-            let relative = if EVENTS { of(self.relative) } else { starts };
+            let starts = segment_of(self.starts, at, end);
             let candidates = match CANDIDATES {
                 true => segment_of(self.candidates, at, end),
                 false => holders,
             };
             if !self.checked {
-                self.check(segment.base, starts, EVENTS.then_some(relative))?;
+                self.check(segment.base, starts)?;
             }
-            let partition = segment.first.partition();
-            let columns = holders
-                .iter()
-                .zip(starts)
-                .zip(candidates.iter().zip(relative));
+            let columns = holders.iter().zip(starts).zip(candidates);
             let (first, base) = (segment.first, segment.base);
-            out.extend((partition..).zip(columns).map(
-                move |(partition, ((holder, start), (candidate, relative)))| {
-                    let base = match EVENTS {
-                        true => base & relative,
-                        false => base,
-                    };
-                    let candidate = match CANDIDATES {
-                        true => *candidate,
-                        false => Row::NO_CANDIDATE,
-                    };
-                    let regular = u8::from(candidate == Row::NO_CANDIDATE) << 1;
-                    Row::from_words(
-                        first.with_partition(partition),
-                        HybridTimestamp::from_checked((base + start) << 16),
-                        *holder,
-                        candidate,
-                        ACCEPTED | regular,
-                    )
-                },
-            ));
+            out.extend(
+                (0..)
+                    .zip(columns)
+                    .map(move |(partition, ((holder, start), candidate))| {
+                        let candidate = match CANDIDATES {
+                            true => *candidate,
+                            false => Row::NO_CANDIDATE,
+                        };
+                        let regular = u8::from(candidate == Row::NO_CANDIDATE) << 1;
+                        Row::from_words(
+                            first.partitions_on(partition),
+                            HybridTimestamp::from_checked((base + start) << 16),
+                            *holder,
+                            candidate,
+                            ACCEPTED | regular,
+                        )
+                    }),
+            );
             at = end;
         }
         Ok(())
@@ -82,15 +73,9 @@ impl Dense<'_> {
 
     /// Refuses a start out of range.
     #[cold]
-    fn check(
-        &self,
-        base: u64,
-        starts: &[u64],
-        relative: Option<&[u64]>,
-    ) -> Result<(), DecodeError> {
-        for (at, start) in starts.iter().enumerate() {
-            let relative = relative.map_or(Some(&u64::MAX), |relative| relative.get(at));
-            let physical = (base & relative.copied().unwrap_or(0)) + start;
+    fn check(&self, base: u64, starts: &[u64]) -> Result<(), DecodeError> {
+        for start in starts {
+            let physical = base + start;
             if physical > MAX_PHYSICAL {
                 let (found, high) = (physical as i64, MAX_PHYSICAL as i64);
                 return Err(out_of_range(self.offset, "start offsets", found, 0..=high));
@@ -111,22 +96,10 @@ pub(super) fn expand(mask: &Mask, names: &[u32], out: &mut Buffer<u32>) {
     scatter(mask, names, out);
 }
 
-/// Starts at their rows: those of the event as they are, the others relative to their object.
-pub(super) fn merge(
-    eventful: &Mask,
-    offsets: &[u64],
-    events: &[u64],
-    out: &mut Buffer<u64>,
-    relative: &mut Buffer<u64>,
-) {
-    scatter(eventful, events, out);
+/// Offsets at their rows, and none where a start belongs to the event.
+pub(super) fn spread(eventful: &Mask, offsets: &[u64], out: &mut Buffer<u64>) {
+    out.fill(0);
     scatter(&eventful.map(|word| !word), offsets, out);
-    relative.fill(u64::MAX);
-    each_one(eventful, |at| {
-        if let Some(slot) = relative.get_mut(at) {
-            *slot = 0;
-        }
-    });
 }
 
 /// Writes numbers at the places of a mask.

@@ -6,8 +6,10 @@ use super::bits;
 /// Digits that may share a number. Three or five of them waste little for any radix.
 const GROUPS: [u32; 4] = [1, 2, 3, 5];
 
-/// A 32-bit reciprocal is exact.
-const SHORT: u8 = 0;
+/// The number as a fraction of all numbers is exact enough: see [`Digits::unpack`].
+const FRACTION: u8 = 0;
+/// Bits behind the point of such a fraction.
+const POINT: u32 = 48;
 /// A 64-bit reciprocal is.
 const LONG: u8 = 1;
 /// Neither is.
@@ -18,9 +20,9 @@ const TILE: usize = 64;
 /// More than the bytes of a tile: 64 numbers of 56 bits, and one more byte for the bits before.
 const TILE_SIZE: usize = 512;
 
-/// The most digits of a number, and the most that [`Digits::read`] may write beyond the end of
+/// The most digits that are read together, and the most that [`Digits::read`] may write beyond the end of
 /// what was asked for, before and after.
-pub(super) const MAX_GROUP: usize = 5;
+pub(super) const MAX_GROUP: usize = 8;
 
 /// How digits below a radix are packed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -87,13 +89,18 @@ impl Digits {
         u64::try_from(self.bits(len).div_ceil(8)).unwrap_or(u64::MAX)
     }
 
-    /// How to divide a number of this width by the radix: the product with its rounded
-    /// reciprocal is exact as long as the reciprocal has so many more bits.
+    /// How to divide a number of this width. As a fraction it needs room for what rounding adds,
+    /// multiplied with each digit; the product with a rounded reciprocal is exact as long as the
+    /// reciprocal has so many more bits.
     fn division(&self) -> u8 {
-        match self.width + bits::width(self.radix) {
-            0..=31 => SHORT,
-            32..=63 => LONG,
-            _ => DIVIDES,
+        let width = bits::width(self.radix);
+        let others = bits::width(self.radix.pow(self.group - 1));
+        if self.width + others <= POINT && width + POINT < u64::BITS {
+            FRACTION
+        } else if self.width + width <= 63 {
+            LONG
+        } else {
+            DIVIDES
         }
     }
 
@@ -118,15 +125,16 @@ impl Digits {
             return Ok(());
         }
         let sound = match (self.group, self.division()) {
-            (1, _) => self.unpack::<1, SHORT, T>(bytes, first, numbers, base, out),
-            (2, SHORT) => self.unpack::<2, SHORT, T>(bytes, first, numbers, base, out),
+            (1, _) if self.width == 1 => binary(bytes, first, numbers, base, out),
+            (1, _) => self.unpack::<1, LONG, T>(bytes, first, numbers, base, out),
+            (2, FRACTION) => self.unpack::<2, FRACTION, T>(bytes, first, numbers, base, out),
             (2, LONG) => self.unpack::<2, LONG, T>(bytes, first, numbers, base, out),
             (2, _) => self.unpack::<2, DIVIDES, T>(bytes, first, numbers, base, out),
-            (3, SHORT) => self.unpack::<3, SHORT, T>(bytes, first, numbers, base, out),
+            (3, FRACTION) => self.unpack::<3, FRACTION, T>(bytes, first, numbers, base, out),
             (3, LONG) => self.unpack::<3, LONG, T>(bytes, first, numbers, base, out),
             (3, _) => self.unpack::<3, DIVIDES, T>(bytes, first, numbers, base, out),
             _ if self.radix == 3 => ternary(bytes, first, numbers, base, out),
-            (_, SHORT) => self.unpack::<5, SHORT, T>(bytes, first, numbers, base, out),
+            (_, FRACTION) => self.unpack::<5, FRACTION, T>(bytes, first, numbers, base, out),
             (_, LONG) => self.unpack::<5, LONG, T>(bytes, first, numbers, base, out),
             _ => self.unpack::<5, DIVIDES, T>(bytes, first, numbers, base, out),
         };
@@ -139,6 +147,13 @@ impl Digits {
         Err(bad.unwrap_or(first))
     }
 
+    /// Splits numbers into digits, the lowest first.
+    ///
+    /// As a fraction: a number divided by the weight of its highest digit has that digit before
+    /// the point; what is behind it, times the radix, has the next one there. The division is a
+    /// multiplication with the rounded up inverse of the weight. That is too much by less than
+    /// the number, in units of the last place, and is multiplied by the radix for each further
+    /// digit: it stays below one unit of the lowest digit.
     #[inline]
     fn unpack<const GROUP: usize, const DIVISION: u8, T: Lane>(
         &self,
@@ -155,7 +170,8 @@ impl Digits {
             ..
         } = *self;
         let mask = bits::mask(width);
-        let short = (u64::from(u32::MAX) / radix).wrapping_add(1);
+        let weight = radix.pow(GROUP as u32 - 1);
+        let inverse = (1u64 << POINT).div_ceil(weight);
         let width = width as usize;
         let bit = first * width;
         let (mut bytes, shift) = (bytes.get(bit >> 3..).unwrap_or_default(), bit & 7);
@@ -178,9 +194,18 @@ impl Digits {
                 word.copy_from_slice(&tile[at..at + 8]);
                 let mut number = u64::from_le_bytes(word) >> (bit & 7) & mask;
                 bit += width;
+                if DIVISION == FRACTION {
+                    let mut number = number.wrapping_mul(inverse);
+                    excess |= number >> POINT >= radix;
+                    slots[GROUP - 1] = T::of(base + (number >> POINT));
+                    for slot in slots.iter_mut().take(GROUP - 1).rev() {
+                        number = (number & bits::mask(POINT)) * radix;
+                        *slot = T::of(base + (number >> POINT));
+                    }
+                    continue;
+                }
                 for slot in slots.iter_mut().take(GROUP - 1) {
                     let quotient = match DIVISION {
-                        SHORT => (number * short) >> 32,
                         LONG => ((u128::from(number) * u128::from(reciprocal)) >> 64) as u64,
                         _ => number / radix,
                     };
@@ -240,6 +265,8 @@ impl Digits {
 pub(super) trait Lane: Copy + Sized + 'static {
     /// The five ternary digits of each byte below 243.
     const TERNARY: &'static [[Self; 5]; 256];
+    /// The eight bits of each byte.
+    const BINARY: &'static [[Self; 8]; 256];
     /// From a number that fits.
     fn of(number: u64) -> Self;
     /// The number.
@@ -252,6 +279,16 @@ impl Lane for u64 {
         let mut at = 0;
         while at < 5 * 256 {
             wide[at / 5][at % 5] = TERNARY[at / 5][at % 5] as Self;
+            at += 1;
+        }
+        wide
+    };
+
+    const BINARY: &'static [[Self; 8]; 256] = &{
+        let mut wide = [[0; 8]; 256];
+        let mut at = 0;
+        while at < 8 * 256 {
+            wide[at / 8][at % 8] = BINARY[at / 8][at % 8] as Self;
             at += 1;
         }
         wide
@@ -270,6 +307,7 @@ impl Lane for u64 {
 
 impl Lane for u32 {
     const TERNARY: &'static [[Self; 5]; 256] = &TERNARY;
+    const BINARY: &'static [[Self; 8]; 256] = &BINARY;
 
     #[inline]
     fn of(number: u64) -> Self {
@@ -282,6 +320,16 @@ impl Lane for u32 {
     }
 }
 
+const BINARY: [[u32; 8]; 256] = {
+    let mut table = [[0; 8]; 256];
+    let mut at = 0;
+    while at < 8 * 256 {
+        table[at / 8][at % 8] = (at / 8) as u32 >> (at % 8) & 1;
+        at += 1;
+    }
+    table
+};
+
 const TERNARY: [[u32; 5]; 256] = {
     let mut table = [[0; 5]; 256];
     let mut at = 0;
@@ -291,6 +339,20 @@ const TERNARY: [[u32; 5]; 256] = {
     }
     table
 };
+
+/// One bit each, eight of them by a table.
+fn binary<T: Lane>(bytes: &[u8], first: usize, numbers: usize, base: u64, out: &mut [T]) -> bool {
+    let (groups, _) = out.as_chunks_mut::<8>();
+    let groups = groups.get_mut(..numbers.div_ceil(8)).unwrap_or_default();
+    for (groups, at) in groups.chunks_mut(8).zip(0..) {
+        let word = bits::word(bytes, first + 64 * at).to_le_bytes();
+        for (slots, byte) in groups.iter_mut().zip(word) {
+            *slots = T::BINARY[usize::from(byte)];
+        }
+    }
+    add(groups.as_flattened_mut(), base);
+    true
+}
 
 /// Three nodes are the commonest radix: five digits to a byte, by a table.
 fn ternary<T: Lane>(bytes: &[u8], first: usize, numbers: usize, base: u64, out: &mut [T]) -> bool {
@@ -302,12 +364,16 @@ fn ternary<T: Lane>(bytes: &[u8], first: usize, numbers: usize, base: u64, out: 
         *slots = T::TERNARY[usize::from(*byte)];
         most = most.max(*byte);
     }
+    add(groups.as_flattened_mut(), base);
+    most < 243
+}
+
+fn add<T: Lane>(digits: &mut [T], base: u64) {
     if base > 0 {
-        for slot in groups.as_flattened_mut() {
-            *slot = T::of(base + slot.number());
+        for digit in digits {
+            *digit = T::of(base + digit.number());
         }
     }
-    most < 243
 }
 
 #[cfg(test)]

@@ -84,14 +84,16 @@ impl<'a, 'c> Groups<'a, 'c> {
     }
 
     /// The next leases of one object, at most so many.
-    #[inline]
+    #[inline(always)]
     pub(super) fn segment(&mut self, most: usize) -> Result<Segment, DecodeError> {
         if self.run.1 == 0 {
             self.run = (self.present.run()?).ok_or_else(|| self.wrong("too few partitions"))?;
         }
         let (slot, left) = self.run;
         while slot >= self.end {
-            self.object()?;
+            if !self.next_by_step() {
+                self.object()?;
+            }
         }
         let len = left.min(self.end - slot).min(most as u64);
         self.run = (slot + len, left - len);
@@ -103,7 +105,35 @@ impl<'a, 'c> Groups<'a, 'c> {
         })
     }
 
+    /// Goes to the next object if it is in the same block and follows by the usual step; false
+    /// if [`object`](Self::object) has to look.
+    #[inline(always)]
+    fn next_by_step(&mut self) -> bool {
+        let in_block = self.next % BLOCK;
+        let (step, left) = self.steps;
+        let usual = (self.given == self.end) & (in_block > 0) & (left > 0);
+        let (Some(partitions), Some(base)) =
+            (self.partitions.get(in_block), self.bases.get(in_block))
+        else {
+            return false;
+        };
+        let Some(section) = self.objects.sections.get(self.section) else {
+            return false;
+        };
+        if !usual || self.loaded != self.next - in_block {
+            return false;
+        }
+        self.next += 1;
+        self.start = self.end;
+        self.end += u64::from(*partitions);
+        self.base = *base;
+        self.steps = (step + 1, left - 1);
+        self.first = GroupId::first_of(section.kind, section.id(step));
+        true
+    }
+
     /// Goes to the next object.
+    #[cold]
     fn object(&mut self) -> Result<(), DecodeError> {
         self.check_last_partition()?;
         let number = self.next;

@@ -5,7 +5,7 @@ use crate::model::hlc::{HybridTimestamp, MAX_PHYSICAL};
 
 use super::super::error::DecodeError;
 use super::super::reader::invalid;
-use super::dense::{ACCEPTED, Dense, PROLONGABLE, expand, merge};
+use super::dense::{ACCEPTED, Dense, PROLONGABLE, expand, spread};
 use super::digits::Lane;
 use super::groups::{Groups, Place};
 use super::ints::{Buffer, Ints, buffer};
@@ -38,8 +38,6 @@ struct Buffers {
     offsets: Buffer<u64>,
     /// Starts, relative or not.
     starts: Buffer<u64>,
-    /// All ones where the start is relative to the object's base.
-    relative: Buffer<u64>,
     /// Numbers at some positions.
     some: Buffer<u64>,
     names: Buffer<u32>,
@@ -77,7 +75,6 @@ impl<'a, 'c> Rows<'a, 'c> {
                 candidates: buffer(0),
                 offsets: buffer(0),
                 starts: buffer(0),
-                relative: buffer(0),
                 some: buffer(0),
                 names: buffer(0),
             }),
@@ -94,7 +91,6 @@ impl<'a, 'c> Rows<'a, 'c> {
             candidates,
             offsets,
             starts,
-            relative,
             some,
             names,
         } = &mut *self.buffers;
@@ -121,7 +117,7 @@ impl<'a, 'c> Rows<'a, 'c> {
         let offsets = (columns.offsets).read(quiet, quiet + len - events.len(), offsets)?;
         let with_events = !events.is_empty();
         let starts: &[u64] = if with_events {
-            merge(&eventful, offsets, events, starts, relative);
+            spread(&eventful, offsets, starts);
             starts
         } else {
             offsets
@@ -132,17 +128,17 @@ impl<'a, 'c> Rows<'a, 'c> {
             holders,
             candidates,
             starts,
-            relative,
             checked: !columns.may_start_too_late(),
             offset: columns.offsets.offset(),
         };
-        match (with_candidates, with_events) {
-            (false, false) => dense.rows::<false, false>(len, groups, out)?,
-            (true, false) => dense.rows::<true, false>(len, groups, out)?,
-            (false, true) => dense.rows::<false, true>(len, groups, out)?,
-            (true, true) => dense.rows::<true, true>(len, groups, out)?,
+        match with_candidates {
+            false => dense.rows::<false>(len, groups, out)?,
+            true => dense.rows::<true>(len, groups, out)?,
         }
         let rows = out.get_mut(first..).unwrap_or_default();
+        patch(rows, &eventful, events, |row, start| {
+            row.set_start(timestamp(start, 0));
+        });
         if !with_candidates {
             patch(rows, &mask, names, |row, candidate| {
                 let (holder, _, flags) = row.words();
@@ -158,7 +154,7 @@ impl<'a, 'c> Rows<'a, 'c> {
             let eventful = with_events.then_some(&eventful);
             check_odd(columns, &odd, eventful, starts, least)?;
             patch(rows, &odd, odd_starts, |row, start| {
-                *row = with_start(row, timestamp(start, 0));
+                row.set_start(timestamp(start, 0));
             });
         }
         self.patches(rows)?;
@@ -176,7 +172,7 @@ impl<'a, 'c> Rows<'a, 'c> {
             check_zero(columns, rows, &logical)?;
         }
         patch(rows, &logical, logicals, |row, logical| {
-            *row = with_start(row, timestamp(physical(row.start()), logical as u16));
+            row.set_start(timestamp(physical(row.start()), logical as u16));
         });
         for (scan, flag) in [
             (&mut self.unaccepted, ACCEPTED),
@@ -263,11 +259,6 @@ fn physical(start: HybridTimestamp) -> u64 {
     start.physical()
 }
 
-fn with_start(row: &Row, start: HybridTimestamp) -> Row {
-    let (holder, candidate, flags) = row.words();
-    Row::from_words(row.group(), start, holder, candidate, flags)
-}
-
 /// Calls `set` with each item in a mask and its number.
 #[inline]
 fn patch<T, N: Copy>(items: &mut [T], mask: &Mask, numbers: &[N], mut set: impl FnMut(&mut T, N)) {
@@ -299,8 +290,19 @@ fn name_holders(
         let what = "a rare holder that is frequent, or has a digit as well";
         return Err(invalid(offset, "rare holders", what));
     }
-    for digit in holders.iter_mut() {
-        *digit = frequent.get(*digit as usize).copied().unwrap_or(0);
+    match *frequent {
+        // After a failover of one of three nodes: without a look into the table.
+        [first, second] => {
+            let both = first ^ second;
+            for digit in holders.iter_mut() {
+                *digit = first ^ both & 0u32.wrapping_sub(*digit);
+            }
+        }
+        _ => {
+            for digit in holders.iter_mut() {
+                *digit = frequent.get(*digit as usize).copied().unwrap_or(0);
+            }
+        }
     }
     patch(holders, mask, rare, |holder, node| *holder = node as u32);
     Ok(())

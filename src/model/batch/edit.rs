@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::{ACCEPTED, LeaseBatch, NO_CANDIDATE, PROLONGABLE, Row, most_frequent};
+use super::{LeaseBatch, Row, most_frequent};
 use crate::model::dictionary::{Dictionary, DictionaryBuilder};
 use crate::model::first_seen::FirstSeen;
 use crate::model::hlc::HybridTimestamp;
@@ -145,11 +145,11 @@ impl LeaseBatch {
             return;
         }
         for row in Arc::make_mut(&mut self.rows) {
-            let flags = row.holder_and_flags & (ACCEPTED | PROLONGABLE);
-            row.holder_and_flags = ordered.node(row.holder()) | flags;
-            if row.candidate != NO_CANDIDATE {
-                row.candidate = ordered.name(row.candidate);
-            }
+            let candidate = row.candidate().map(|name| ordered.name(name));
+            *row = row.reindexed(
+                ordered.node(row.holder()),
+                candidate.unwrap_or(Row::NO_CANDIDATE),
+            );
         }
         self.dictionary = Arc::new(ordered.rebuilt());
     }
