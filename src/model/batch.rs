@@ -116,6 +116,15 @@ impl Row {
         self.start = start;
     }
 
+    /// Not 0 if the lease has anything but a holder and a start without logical part: a candidate,
+    /// an expiration of its own, or if it is unaccepted or not prolongable.
+    #[inline]
+    pub(crate) fn unquiet(&self) -> u64 {
+        const USUAL: u64 = (NO_CANDIDATE as u64) << 32 | (ACCEPTED | PROLONGABLE) as u64;
+        let own = self.expiration.map_or(0, HybridTimestamp::composite);
+        (!self.who & USUAL) | own | u64::from(self.start.logical())
+    }
+
     /// The group that may be served.
     #[inline]
     pub fn group(&self) -> GroupId {

@@ -223,6 +223,7 @@ impl Digits {
     pub(super) fn write<T: Lane>(&self, digits: &[T], out: &mut bits::BitWriter) {
         match self.group {
             _ if self.width == 0 => {}
+            1 if self.width == 1 => out.extend_bits(digits.iter().map(|digit| digit.number())),
             1 => self.pack::<1, T>(digits, out),
             2 => self.pack::<2, T>(digits, out),
             3 => self.pack::<3, T>(digits, out),

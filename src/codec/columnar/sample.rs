@@ -50,7 +50,7 @@ pub(super) fn sample(rows: &[Row]) -> Sampled<'_> {
     let all = rows.len();
     let mut found = Vec::with_capacity(all.min(ROWS + ROWS / 8));
     let (mut objects, mut last_base, mut seen) = (0, 0, 0);
-    let mut next = 0;
+    let (mut next, mut len) = (0, 0);
     while let Some(row) = rows.get(next) {
         let first = rows
             .get(..next)
@@ -60,7 +60,8 @@ pub(super) fn sample(rows: &[Row]) -> Sampled<'_> {
             .take_while(|other| other.group().same_object(row.group()))
             .count();
         let own = rows.get(next - first..).unwrap_or_default();
-        let own = own.get(..object_len(own, 0)).unwrap_or_default();
+        len = object_len(own, len);
+        let own = own.get(..len).unwrap_or_default();
         let starts = own.iter().map(|row| row.start().physical());
         let earliest = starts.min().unwrap_or(0);
         last_base = earliest.max(last_base);

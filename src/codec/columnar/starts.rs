@@ -161,6 +161,15 @@ impl Event {
     }
 }
 
+/// Room for a chunk, and a power of two: an index modulo it needs no check.
+const ROOM: usize = CHUNK.next_power_of_two();
+
+fn copy(numbers: &[u64; ROOM], count: usize, room: &mut [u64]) {
+    if let (Some(numbers), Some(room)) = (numbers.get(..count), room.get_mut(..count)) {
+        room.copy_from_slice(numbers);
+    }
+}
+
 /// The columns of starts while they are written.
 pub(super) struct StartColumns {
     plan: Plan,
@@ -269,8 +278,8 @@ impl StartColumns {
         let limit = self.plan.limit;
         let mut mask = [0u64; CHUNK.div_ceil(64)];
         let (mut quiet, mut events, mut odd) = (0, 0, false);
-        let (offsets, event_starts) = (self.offsets.room(), self.events.room());
-        let blocks = rows.chunks(64).zip(distances.chunks_mut(64));
+        let (mut offsets, mut lates) = ([0; ROOM], [0; ROOM]);
+        let blocks = rows.chunks(64).zip(distances.chunks(64));
         for ((rows, distances), word) in blocks.zip(&mut mask) {
             let mut bits = 0;
             for (bit, (row, distance)) in rows.iter().zip(distances).enumerate() {
@@ -278,21 +287,23 @@ impl StartColumns {
                 let beyond = *distance > limit;
                 let is_event = beyond & (late <= event.spread);
                 odd |= beyond & !is_event;
-                *distance = if is_event { 0 } else { *distance };
                 // Written in any case and passed only if it counts: no branch to mispredict.
-                if let (Some(slot), Some(event)) =
-                    (offsets.get_mut(quiet), event_starts.get_mut(events))
-                {
-                    *slot = if beyond { 0 } else { *distance };
-                    *event = late;
-                }
+                offsets[quiet % ROOM] = if beyond { 0 } else { *distance };
+                lates[events % ROOM] = late;
                 quiet += usize::from(!is_event);
                 events += usize::from(is_event);
                 bits |= u64::from(is_event) << bit;
             }
             *word = bits;
         }
+        copy(&offsets, quiet, self.offsets.room());
+        copy(&lates, events, self.events.room());
         if odd {
+            for (distances, word) in distances.chunks_mut(64).zip(mask) {
+                for (bit, distance) in distances.iter_mut().enumerate() {
+                    *distance *= !(word >> bit) & 1;
+                }
+            }
             take_odd(
                 rows,
                 &mut distances,

@@ -18,9 +18,6 @@ pub(super) struct Object {
 /// Bits of a packed group below kind and id.
 pub(super) const PARTITION_BITS: u32 = 31;
 
-/// Accepted and prolongable.
-const QUIET: u8 = 0b11;
-
 /// What was found.
 pub(super) struct Survey<'r> {
     /// Rows that were not looked at yet.
@@ -81,11 +78,8 @@ impl<'r> Survey<'r> {
         // Most objects are quiet as a whole: then nothing is in here.
         let mut unquiet = 0;
         for row in rows {
-            let start = row.start().composite();
-            earliest = earliest.min(start);
-            let (_, candidate, flags) = row.words();
-            let own = row.own_expiration().map_or(0, HybridTimestamp::composite);
-            unquiet |= start & 0xFFFF | own | u64::from(!candidate | u32::from(flags ^ QUIET));
+            earliest = earliest.min(row.start().composite());
+            unquiet |= row.unquiet();
         }
         if unquiet != 0 {
             self.unquiet(rows);
@@ -104,15 +98,23 @@ impl<'r> Survey<'r> {
     /// Looks at rows of which some are not quiet.
     fn unquiet(&mut self, rows: &[Row]) {
         let mut candidates = Row::NO_CANDIDATE;
-        for (at, row) in (self.rows as u64..).zip(rows) {
-            let (_, candidate, flags) = row.words();
-            candidates &= candidate;
-            let regular = 1 | u8::from(candidate == Row::NO_CANDIDATE) << 1;
-            let odd_flags = flags ^ regular;
-            let own = row.own_expiration().is_some();
-            let logical = row.start().logical();
-            if u32::from(logical) | u32::from(odd_flags) | u32::from(own) != 0 {
-                self.rare(row, at, odd_flags);
+        for (block, rows) in rows.chunks(64).enumerate() {
+            // Noted in any case and kept only if it counts: no branch to mispredict.
+            let (mut found, mut count) = ([0u8; 64], 0);
+            for (at, row) in (0..).zip(rows) {
+                let (_, candidate, flags) = row.words();
+                candidates &= candidate;
+                let own = row.own_expiration().map_or(0, HybridTimestamp::composite);
+                let rare = own | u64::from(row.start().logical());
+                found[count % 64] = at;
+                count += usize::from(rare | u64::from(odd(candidate, flags)) != 0);
+            }
+            for at in found.iter().take(count) {
+                let at = usize::from(*at);
+                let Some(row) = rows.get(at) else { continue };
+                let (_, candidate, flags) = row.words();
+                let at = (self.rows + 64 * block + at) as u64;
+                self.rare(row, at, odd(candidate, flags));
             }
         }
         if candidates != Row::NO_CANDIDATE {
@@ -120,7 +122,7 @@ impl<'r> Survey<'r> {
         }
     }
 
-    #[inline(never)]
+    #[inline]
     fn rare(&mut self, row: &Row, at: u64, odd_flags: u8) {
         if odd_flags & 1 != 0 {
             self.unaccepted.push(at);
@@ -135,6 +137,13 @@ impl<'r> Survey<'r> {
             self.logical_starts.push(at);
         }
     }
+}
+
+/// Flags that are not what they usually are: accepted, and prolongable unless there is a
+/// candidate.
+#[inline]
+fn odd(candidate: u32, flags: u8) -> u8 {
+    flags ^ (1 | u8::from(candidate == Row::NO_CANDIDATE) << 1)
 }
 
 /// Number of rows of the first object; most objects have as many as the one before.
