@@ -98,7 +98,8 @@ fn ratio(status: &Status) -> String {
         return "-".to_owned();
     }
     let ratio = status.naive_bytes as f64 / status.stored_bytes as f64;
-    format!("1/{ratio:.1}")
+    let digits = if ratio < 1000.0 { 1 } else { 0 };
+    format!("1/{}", decimal(ratio, digits))
 }
 
 /// What is left to say at the end.
