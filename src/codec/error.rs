@@ -62,7 +62,7 @@ pub enum Defect {
 #[non_exhaustive]
 pub enum EncodeError {
     /// The format has no place for the leases of zones.
-    #[error("group {group}: {format} carries tables only, not zones; use compact-v1 or compact-v2")]
+    #[error("group {group}: {format} carries tables only, not zones; use compact-v2 or columnar")]
     ZonesNotCarried {
         /// The format.
         format: Format,
