@@ -125,19 +125,6 @@ impl BitWriter {
         (self.pending, self.filled) = (pending, filled);
     }
 
-    /// Appends single bits, a word at a time.
-    pub(super) fn extend_bits(&mut self, mut bits: impl ExactSizeIterator<Item = u64>) {
-        const WORD: u32 = 32;
-        while bits.len() > 0 {
-            let width = bits.len().min(WORD as usize) as u32;
-            let mut word = 0;
-            for (at, bit) in (0..WORD).zip(bits.by_ref()) {
-                word |= bit << at;
-            }
-            self.put(word, width);
-        }
-    }
-
     /// Appends one number.
     pub(super) fn put(&mut self, number: u64, width: u32) {
         self.extend(std::iter::once(number), width);
