@@ -74,13 +74,21 @@ impl<'r> Survey<'r> {
 
     fn object(&mut self, rows: &[Row]) {
         let Some(last) = rows.last() else { return };
-        let mut earliest = u64::MAX;
+        // Minima of every fourth row: one after another they would wait for each other.
+        let mut earliest = [u64::MAX; 4];
         // Most objects are quiet as a whole: then nothing is in here.
         let mut unquiet = 0;
-        for row in rows {
-            earliest = earliest.min(row.start().composite());
-            unquiet |= row.unquiet();
-        }
+        let (fours, rest) = rows.as_chunks::<4>();
+        let mut look_at = |rows: &[Row]| {
+            for (earliest, row) in earliest.iter_mut().zip(rows) {
+                *earliest = row.start().composite().min(*earliest);
+                unquiet |= row.unquiet();
+            }
+        };
+        fours.iter().for_each(|rows| look_at(rows));
+        look_at(rest);
+        let [a, b, c, d] = earliest;
+        let earliest = a.min(b).min(c.min(d));
         if unquiet != 0 {
             self.unquiet(rows);
         }
@@ -99,18 +107,19 @@ impl<'r> Survey<'r> {
     fn unquiet(&mut self, rows: &[Row]) {
         let mut candidates = Row::NO_CANDIDATE;
         for (block, rows) in rows.chunks(64).enumerate() {
-            // Noted in any case and kept only if it counts: no branch to mispredict.
-            let (mut found, mut count) = ([0u8; 64], 0);
-            for (at, row) in (0..).zip(rows) {
+            // Rare ones as bits, the last row's first: no branch to mispredict.
+            let mut rare = 0u64;
+            for row in rows.iter().rev() {
                 let (_, candidate, flags) = row.words();
                 candidates &= candidate;
                 let own = row.own_expiration().map_or(0, HybridTimestamp::composite);
-                let rare = own | u64::from(row.start().logical());
-                found[count % 64] = at;
-                count += usize::from(rare | u64::from(odd(candidate, flags)) != 0);
+                let logical = u64::from(row.start().logical());
+                let any = own | logical | u64::from(odd(candidate, flags));
+                rare = rare << 1 | u64::from(any != 0);
             }
-            for at in found.iter().take(count) {
-                let at = usize::from(*at);
+            while rare != 0 {
+                let at = rare.trailing_zeros() as usize;
+                rare &= rare - 1;
                 let Some(row) = rows.get(at) else { continue };
                 let (_, candidate, flags) = row.words();
                 let at = (self.rows + 64 * block + at) as u64;
@@ -143,7 +152,9 @@ impl<'r> Survey<'r> {
 /// candidate.
 #[inline]
 fn odd(candidate: u32, flags: u8) -> u8 {
-    flags ^ (1 | u8::from(candidate == Row::NO_CANDIDATE) << 1)
+    // Candidates are indexes below a limit, so that only the mark for none has the highest bit.
+    const _: () = assert!(Row::INDEX_LIMIT <= 1 << 31 && Row::NO_CANDIDATE == u32::MAX);
+    flags ^ (1 | ((candidate >> 31) as u8) << 1)
 }
 
 /// Number of rows of the first object; most objects have as many as the one before.
