@@ -193,11 +193,19 @@ struct Bases {
 }
 
 impl Bases {
-    /// Writes how far the next starts are from their bases; returns the largest distance (before
-    /// a shared base, a start is far behind every limit).
-    fn distances(&mut self, mut rows: &[Row], objects: &[Object], out: &mut [u64]) -> u64 {
+    /// Writes how far the next starts are from their bases; returns whether some are beyond the
+    /// limit (before a shared base, a start is far behind every limit).
+    fn distances(
+        &mut self,
+        mut rows: &[Row],
+        objects: &[Object],
+        limit: u64,
+        out: &mut [u64],
+    ) -> bool {
         let mut at = 0;
-        let mut furthest = 0;
+        // Distances and limits have less than 63 bits: the highest is set in a distance that
+        // wrapped around, or in the room that one beyond the limit has left.
+        let mut beyond = 0;
         while !rows.is_empty() {
             if self.left == 0
                 && let Some(object) = objects.get(self.next)
@@ -211,13 +219,14 @@ impl Bases {
             let base = self.base;
             let slots = out.get_mut(at..at + own.len()).unwrap_or_default();
             for (row, slot) in own.iter().zip(slots) {
-                *slot = row.start().physical().wrapping_sub(base);
-                furthest = furthest.max(*slot);
+                let distance = row.start().physical().wrapping_sub(base);
+                *slot = distance;
+                beyond |= distance | limit.wrapping_sub(distance);
             }
             at += own.len();
             rows = others;
         }
-        furthest
+        beyond >> 63 != 0
     }
 }
 
@@ -259,12 +268,12 @@ impl StartColumns {
     #[inline(never)]
     fn few_odd(&mut self, rows: &[Row], objects: &[Object]) {
         let room = self.offsets.room();
-        let furthest = self.bases.distances(rows, objects, room);
-        if furthest > self.plan.limit {
+        let limit = self.plan.limit;
+        if self.bases.distances(rows, objects, limit, room) {
             take_odd(
                 rows,
                 room,
-                (self.plan.limit, self.row),
+                (limit, self.row),
                 (&mut self.odd, &mut self.odd_starts),
             );
         }
@@ -274,8 +283,8 @@ impl StartColumns {
     #[inline(never)]
     fn with_event(&mut self, rows: &[Row], objects: &[Object], event: Event) {
         let mut distances = [0; CHUNK];
-        self.bases.distances(rows, objects, &mut distances);
         let limit = self.plan.limit;
+        self.bases.distances(rows, objects, limit, &mut distances);
         let mut mask = [0u64; CHUNK.div_ceil(64)];
         let (mut quiet, mut events, mut odd) = (0, 0, false);
         let (mut offsets, mut lates) = ([0; ROOM], [0; ROOM]);
