@@ -65,20 +65,28 @@ impl HolderColumn {
     /// Takes the next rows, at most a chunk.
     #[inline(never)]
     pub(super) fn chunk(&mut self, rows: &[Row]) {
-        let slots = self.digits.room().iter_mut();
+        let Some(room) = self.digits.room() else {
+            return;
+        };
         if self.frequent.is_none() {
-            for (slot, row) in slots.zip(rows) {
+            for (slot, row) in room.iter_mut().zip(rows) {
                 *slot = row.holder();
             }
         } else {
-            for ((slot, row), at) in slots.zip(rows).zip(self.row..) {
-                let holder = row.holder();
-                let digit = self.digit_of.get(holder as usize).copied();
+            let mut any = 0;
+            for (slot, row) in room.iter_mut().zip(rows) {
+                let digit = self.digit_of.get(row.holder() as usize).copied();
                 *slot = digit.unwrap_or(RARE);
-                if *slot == RARE {
-                    *slot = 0;
-                    self.rare.push(at);
-                    self.rare_nodes.push(holder.into());
+                any |= *slot;
+            }
+            // All bits are set in no digit, for indexes have fewer.
+            if any == RARE {
+                for ((slot, row), at) in room.iter_mut().zip(rows).zip(self.row..) {
+                    if *slot == RARE {
+                        *slot = 0;
+                        self.rare.push(at);
+                        self.rare_nodes.push(row.holder().into());
+                    }
                 }
             }
         }
@@ -155,12 +163,14 @@ impl CandidateColumn {
         if any {
             let mut mask = [0; CHUNK.div_ceil(64)];
             let mut next = 0;
-            let names = self.names.room();
+            let Some(names) = self.names.room() else {
+                return;
+            };
             for (rows, word) in rows.chunks(64).zip(&mut mask) {
                 let candidate = |row: &Row| row.words().1;
-                let mut bits = 0;
-                for (bit, row) in rows.iter().enumerate() {
-                    bits |= u64::from(candidate(row) != Row::NO_CANDIDATE) << bit;
+                let mut bits = 0u64;
+                for row in rows.iter().rev() {
+                    bits = bits << 1 | u64::from(candidate(row) != Row::NO_CANDIDATE);
                 }
                 *word = bits;
                 while bits != 0 {

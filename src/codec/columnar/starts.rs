@@ -8,7 +8,7 @@ use crate::model::batch::Row;
 use crate::model::hlc::MAX_PHYSICAL;
 
 use super::bits;
-use super::column::{CHUNK, DigitColumn};
+use super::column::{CHUNK, DigitColumn, ROOM};
 use super::digits::Digits;
 use super::ints;
 use super::sample::{Sample, Sampled};
@@ -161,20 +161,13 @@ impl Event {
     }
 }
 
-/// Room for a chunk, and a power of two: an index modulo it needs no check.
-const ROOM: usize = CHUNK.next_power_of_two();
-
-fn copy(numbers: &[u64; ROOM], count: usize, room: &mut [u64]) {
-    if let (Some(numbers), Some(room)) = (numbers.get(..count), room.get_mut(..count)) {
-        room.copy_from_slice(numbers);
-    }
-}
-
 /// The columns of starts while they are written.
 pub(super) struct StartColumns {
     plan: Plan,
     bases: Bases,
     row: u64,
+    /// Of the rows of a chunk from their bases, where there is an event.
+    distances: Vec<u64>,
     offsets: DigitColumn<u64>,
     event: Bitmap,
     events: DigitColumn<u64>,
@@ -249,6 +242,7 @@ impl StartColumns {
                 left: 0,
                 base: 0,
             },
+            distances: vec![0; if plan.event.is_some() { CHUNK } else { 0 }],
             plan,
             row: 0,
             odd: Vec::new(),
@@ -267,58 +261,62 @@ impl StartColumns {
 
     #[inline(never)]
     fn few_odd(&mut self, rows: &[Row], objects: &[Object]) {
-        let room = self.offsets.room();
+        let Some(room) = self.offsets.room() else {
+            return;
+        };
         let limit = self.plan.limit;
         if self.bases.distances(rows, objects, limit, room) {
-            take_odd(
-                rows,
-                room,
-                (limit, self.row),
-                (&mut self.odd, &mut self.odd_starts),
-            );
+            for ((row, distance), at) in rows.iter().zip(room).zip(self.row..) {
+                if *distance > limit {
+                    *distance = 0;
+                    self.odd.push(at);
+                    self.odd_starts.push(row.start().physical());
+                }
+            }
         }
         self.offsets.advance(rows.len());
     }
 
     #[inline(never)]
     fn with_event(&mut self, rows: &[Row], objects: &[Object], event: Event) {
-        let mut distances = [0; CHUNK];
         let limit = self.plan.limit;
-        self.bases.distances(rows, objects, limit, &mut distances);
+        self.bases
+            .distances(rows, objects, limit, &mut self.distances);
+        let (Some(offsets), Some(lates)) = (self.offsets.room(), self.events.room()) else {
+            return;
+        };
         let mut mask = [0u64; CHUNK.div_ceil(64)];
-        let (mut quiet, mut events, mut odd) = (0, 0, false);
-        let (mut offsets, mut lates) = ([0; ROOM], [0; ROOM]);
-        let blocks = rows.chunks(64).zip(distances.chunks(64));
+        let (mut quiet, mut events, mut beyond) = (0, 0, 0);
+        let blocks = rows.chunks(64).zip(self.distances.chunks(64));
         for ((rows, distances), word) in blocks.zip(&mut mask) {
             let mut bits = 0;
-            for (bit, (row, distance)) in rows.iter().zip(distances).enumerate() {
+            for (row, distance) in rows.iter().zip(distances) {
                 let late = row.start().physical().wrapping_sub(event.first);
-                let beyond = *distance > limit;
-                let is_event = beyond & (late <= event.spread);
-                odd |= beyond & !is_event;
-                // Written in any case and passed only if it counts: no branch to mispredict.
-                offsets[quiet % ROOM] = if beyond { 0 } else { *distance };
+                let is_beyond = *distance > limit;
+                let is_event = is_beyond & (late <= event.spread);
+                // Written in any case and counted only if it is one: no branch to mispredict.
+                offsets[quiet % ROOM] = *distance;
                 lates[events % ROOM] = late;
                 quiet += usize::from(!is_event);
                 events += usize::from(is_event);
-                bits |= u64::from(is_event) << bit;
+                beyond += usize::from(is_beyond);
+                bits = bits >> 1 | u64::from(is_event) << 63;
             }
-            *word = bits;
+            *word = bits >> (64 - rows.len());
         }
-        copy(&offsets, quiet, self.offsets.room());
-        copy(&lates, events, self.events.room());
-        if odd {
-            for (distances, word) in distances.chunks_mut(64).zip(mask) {
-                for (bit, distance) in distances.iter_mut().enumerate() {
-                    *distance *= !(word >> bit) & 1;
+        if beyond > events {
+            let is_event = |at: usize| {
+                mask.get(at / 64)
+                    .is_some_and(|word| word >> (at % 64) & 1 != 0)
+            };
+            let quiet = rows.iter().zip(0..).filter(|(_, at)| !is_event(*at));
+            for ((row, at), offset) in quiet.zip(offsets) {
+                if *offset > limit {
+                    *offset = 0;
+                    self.odd.push(self.row + at as u64);
+                    self.odd_starts.push(row.start().physical());
                 }
             }
-            take_odd(
-                rows,
-                &mut distances,
-                (limit, self.row),
-                (&mut self.odd, &mut self.odd_starts),
-            );
         }
         self.offsets.advance(quiet);
         self.events.advance(events);
@@ -344,22 +342,5 @@ impl StartColumns {
         self.offsets.finish(out);
         set_write::write(out, self.row, &self.odd);
         ints::write(out, &self.odd_starts);
-    }
-}
-
-/// Moves the starts beyond a limit out of the way: positions, from that of the first row on, and
-/// starts.
-fn take_odd(
-    rows: &[Row],
-    distances: &mut [u64],
-    (limit, row): (u64, u64),
-    (odd, odd_starts): (&mut Vec<u64>, &mut Vec<u64>),
-) {
-    for ((row, distance), at) in rows.iter().zip(distances).zip(row..) {
-        if *distance > limit {
-            *distance = 0;
-            odd.push(at);
-            odd_starts.push(row.start().physical());
-        }
     }
 }

@@ -77,19 +77,19 @@ impl<'r> Survey<'r> {
         // Minima of every fourth row: one after another they would wait for each other.
         let mut earliest = [u64::MAX; 4];
         // Most objects are quiet as a whole: then nothing is in here.
-        let mut unquiet = 0;
+        let mut unquiet = [0; 4];
         let (fours, rest) = rows.as_chunks::<4>();
         let mut look_at = |rows: &[Row]| {
-            for (earliest, row) in earliest.iter_mut().zip(rows) {
+            for ((earliest, unquiet), row) in earliest.iter_mut().zip(&mut unquiet).zip(rows) {
                 *earliest = row.start().composite().min(*earliest);
-                unquiet |= row.unquiet();
+                *unquiet |= row.unquiet();
             }
         };
         fours.iter().for_each(|rows| look_at(rows));
         look_at(rest);
         let [a, b, c, d] = earliest;
         let earliest = a.min(b).min(c.min(d));
-        if unquiet != 0 {
+        if unquiet != [0; 4] {
             self.unquiet(rows);
         }
         let group = last.group();
