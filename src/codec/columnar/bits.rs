@@ -56,6 +56,15 @@ pub(super) const fn width(number: u64) -> u32 {
     u64::BITS - number.leading_zeros()
 }
 
+/// Passes on the positions of the bits that are set, the lowest first.
+#[inline]
+pub(super) fn each_bit(mut word: u64, mut found: impl FnMut(usize)) {
+    while word != 0 {
+        found(word.trailing_zeros() as usize);
+        word &= word - 1;
+    }
+}
+
 /// Takes a field of some bits; those that fill up its last byte must be clear.
 pub(super) fn take<'a>(
     reader: &mut Reader<'a>,

@@ -4,12 +4,14 @@ use std::cmp::Reverse;
 
 use crate::model::batch::Row;
 
-use super::column::{CHUNK, DigitColumn};
+use super::bits::each_bit;
+use super::column::{DigitColumn, ROOM};
 use super::digits::Digits;
 use super::ints;
 use super::sample::Sampled;
 use super::set::ALL;
 use super::set_write::{self, Bitmap};
+use super::survey::Mask;
 
 /// Stands for a node that has no digit.
 const RARE: u32 = u32::MAX;
@@ -73,11 +75,13 @@ impl HolderColumn {
                 *slot = row.holder();
             }
         } else {
+            let digit_of = self.digit_of.as_slice();
             let mut any = 0;
             for (slot, row) in room.iter_mut().zip(rows) {
-                let digit = self.digit_of.get(row.holder() as usize).copied();
-                *slot = digit.unwrap_or(RARE);
-                any |= *slot;
+                let digit = digit_of.get(row.holder() as usize).copied();
+                let digit = digit.unwrap_or(RARE);
+                *slot = digit;
+                any |= digit;
             }
             // All bits are set in no digit, for indexes have fewer.
             if any == RARE {
@@ -157,33 +161,22 @@ impl CandidateColumn {
         }
     }
 
-    /// Takes the next rows, at most a chunk, of which any or none may have a candidate.
+    /// Takes the next rows, at most a chunk, of which these have a candidate.
     #[inline(never)]
-    pub(super) fn chunk(&mut self, rows: &[Row], any: bool) {
-        if any {
-            let mut mask = [0; CHUNK.div_ceil(64)];
-            let mut next = 0;
+    pub(super) fn chunk(&mut self, rows: &[Row], mask: &Mask) {
+        if *mask != Mask::default() {
             let Some(names) = self.names.room() else {
                 return;
             };
-            for (rows, word) in rows.chunks(64).zip(&mut mask) {
-                let candidate = |row: &Row| row.words().1;
-                let mut bits = 0u64;
-                for row in rows.iter().rev() {
-                    bits = bits << 1 | u64::from(candidate(row) != Row::NO_CANDIDATE);
-                }
-                *word = bits;
-                while bits != 0 {
-                    let row = rows.get(bits.trailing_zeros() as usize);
-                    if let (Some(slot), Some(row)) = (names.get_mut(next), row) {
-                        *slot = candidate(row);
-                    }
+            let mut next = 0;
+            for (rows, word) in rows.chunks(64).zip(mask) {
+                each_bit(*word, |at| {
+                    names[next % ROOM] = rows.get(at).map_or(0, |row| row.words().1);
                     next += 1;
-                    bits &= bits - 1;
-                }
+                });
             }
             self.names.advance(next);
-            self.set.put(self.row, &mask, next);
+            self.set.put(self.row, mask, next);
         }
         self.row += rows.len() as u64;
     }

@@ -14,7 +14,7 @@ use super::ints;
 use super::sample::{Sample, Sampled};
 use super::set::NONE;
 use super::set_write::{self, Bitmap};
-use super::survey::Object;
+use super::survey::{Mask, Object};
 
 /// One start in so many must be beyond the limit for the event to be worth a set of its own;
 /// fewer are odd starts, which are faster to read.
@@ -110,6 +110,29 @@ impl Plan {
 }
 
 impl Event {
+    /// Which of some rows, at most 64, it has, by their distances from their bases: bits, the
+    /// first row's lowest; and not 0 if others are beyond the limit. Notes how much later than
+    /// its first start each of them is.
+    #[inline]
+    fn among_rows(
+        &self,
+        rows: &[Row],
+        distances: &[u64],
+        limit: u64,
+        lates: &mut [u64; 64],
+    ) -> (u64, u64) {
+        let (mut bits, mut others) = (0, 0);
+        for ((row, distance), slot) in rows.iter().zip(distances).zip(lates) {
+            let late = row.start().physical().wrapping_sub(self.first);
+            *slot = late;
+            let beyond = u64::from(*distance > limit);
+            let own = beyond & u64::from(late <= self.spread);
+            others |= beyond ^ own;
+            bits = bits >> 1 | own << 63;
+        }
+        (bits >> (64 - rows.len()), others)
+    }
+
     /// The window among some starts in which they cost least if the others become odd ones;
     /// `expected` is about how many starts the whole batch has there, and `exact` says that it
     /// has no others than these.
@@ -285,26 +308,26 @@ impl StartColumns {
         let (Some(offsets), Some(lates)) = (self.offsets.room(), self.events.room()) else {
             return;
         };
-        let mut mask = [0u64; CHUNK.div_ceil(64)];
-        let (mut quiet, mut events, mut beyond) = (0, 0, 0);
+        let mut mask = Mask::default();
+        let (mut all, mut quiet, mut odd) = (0, 0, 0);
         let blocks = rows.chunks(64).zip(self.distances.chunks(64));
         for ((rows, distances), word) in blocks.zip(&mut mask) {
-            let mut bits = 0;
-            for (row, distance) in rows.iter().zip(distances) {
-                let late = row.start().physical().wrapping_sub(event.first);
-                let is_beyond = *distance > limit;
-                let is_event = is_beyond & (late <= event.spread);
+            let mut late = [0; 64];
+            let (bits, others) = event.among_rows(rows, distances, limit, &mut late);
+            *word = bits;
+            odd |= others;
+            let mut others = !bits;
+            for (distance, late) in distances.iter().zip(&late).take(rows.len()) {
                 // Written in any case and counted only if it is one: no branch to mispredict.
                 offsets[quiet % ROOM] = *distance;
-                lates[events % ROOM] = late;
-                quiet += usize::from(!is_event);
-                events += usize::from(is_event);
-                beyond += usize::from(is_beyond);
-                bits = bits >> 1 | u64::from(is_event) << 63;
+                lates[(all - quiet) % ROOM] = *late;
+                all += 1;
+                quiet += (others & 1) as usize;
+                others >>= 1;
             }
-            *word = bits >> (64 - rows.len());
         }
-        if beyond > events {
+        let events = all - quiet;
+        if odd != 0 {
             let is_event = |at: usize| {
                 mask.get(at / 64)
                     .is_some_and(|word| word >> (at % 64) & 1 != 0)
