@@ -224,10 +224,12 @@ impl Digits {
         match self.group {
             _ if self.width == 0 => {}
             1 if self.width == 1 => self.pack_bits(digits, out),
-            1 => self.pack::<1, T>(digits, out),
-            2 => self.pack::<2, T>(digits, out),
-            3 => self.pack::<3, T>(digits, out),
-            _ => self.pack::<5, T>(digits, out),
+            1 => self.pack::<1, T>(digits, |_| 0, out),
+            2 => self.pack::<2, T>(digits, |number| number * self.radix, out),
+            3 => self.pack::<3, T>(digits, |number| number * self.radix, out),
+            // Three nodes are the commonest radix: a sum costs less than a product.
+            _ if self.radix == 3 => self.pack::<5, T>(digits, |number| number * 3, out),
+            _ => self.pack::<5, T>(digits, |number| number * self.radix, out),
         }
     }
 
@@ -248,11 +250,16 @@ impl Digits {
 
     /// Joins digits to numbers, and where they are narrow several numbers to one: the writer's
     /// steps wait for each other, those here do not.
-    fn pack<const GROUP: usize, T: Lane>(&self, digits: &[T], out: &mut bits::BitWriter) {
-        let (width, radix) = (self.width, self.radix);
+    fn pack<const GROUP: usize, T: Lane>(
+        &self,
+        digits: &[T],
+        raised: impl Fn(u64) -> u64,
+        out: &mut bits::BitWriter,
+    ) {
+        let width = self.width;
         let join = |digits: &[T]| {
             let digits = digits.iter().rev();
-            digits.fold(0, |number: u64, digit| number * radix + digit.number())
+            digits.fold(0, |number, digit| raised(number) + digit.number())
         };
         // A multiplication is a single step, a shift by a variable takes several.
         let (one, two) = (1 << width, 1 << (2 * width & 63));
