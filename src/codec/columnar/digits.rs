@@ -262,7 +262,7 @@ impl Digits {
             digits.fold(0, |number, digit| raised(number) + digit.number())
         };
         // A multiplication is a single step, a shift by a variable takes several.
-        let (one, two) = (1 << width, 1 << (2 * width & 63));
+        let (one, two) = (1u64.wrapping_shl(width), 1u64.wrapping_shl(2 * width));
         let (groups, rest) = digits.as_chunks::<GROUP>();
         let (fours, single) = match 4 * width <= bits::MAX_WIDTH {
             true => groups.as_chunks::<4>(),
