@@ -2,6 +2,9 @@
 
 use leasehold::codec::{self, EncodeError, Format, anatomy, frame};
 use leasehold::model::batch::LeaseBatch;
+use leasehold::model::hlc::HybridTimestamp;
+use leasehold::model::ids::{GroupId, GroupKind, NodeId};
+use leasehold::model::lease::Lease;
 use leasehold::model::workload::{Churn, Plan};
 use proptest::prelude::*;
 
@@ -90,4 +93,21 @@ fn one_id_under_two_names_is_refused() {
             second: "two".into(),
         }
     );
+}
+
+/// The encoder decides by a sample, which may lack the earliest start of an object.
+#[test]
+fn a_batch_whose_earliest_start_is_not_in_the_sample_comes_back() {
+    let lease = |partition: u32| Lease {
+        group: GroupId::new(GroupKind::Table, 1, partition.into()).unwrap(),
+        holder_name: "a".into(),
+        holder_id: NodeId::from_halves(1, 2),
+        start: HybridTimestamp::new(if partition == 1 { 1000 } else { 2000 }, 0).unwrap(),
+        expiration: HybridTimestamp::new(9000, 0).unwrap(),
+        accepted: true,
+        prolongable: true,
+        proposed_candidate: None,
+    };
+    let leases: Vec<Lease> = (0..2500).map(lease).collect();
+    round_trip(&LeaseBatch::from_leases(&leases).unwrap());
 }

@@ -78,7 +78,8 @@ impl Plan {
         let from_first = |one: &Sample<'_>| one.start() - first;
         let (own, own_cost) = best_limit(sample.iter().map(Sample::offset), spread);
         let (shared, shared_cost) = best_limit(sample.iter().map(from_first), spread);
-        let bases = sampled.objects * u64::from(bits::width(sampled.last_base - first));
+        let bases =
+            sampled.objects * u64::from(bits::width(sampled.last_base.saturating_sub(first)));
         let in_all = |cost: u64| u128::from(cost) * u128::from(rows) / sample.len().max(1) as u128;
         let share = in_all(shared_cost) <= in_all(own_cost) + u128::from(bases);
         let distance = |one: &Sample<'_>| match share {
