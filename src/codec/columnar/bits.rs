@@ -56,6 +56,15 @@ pub(super) const fn width(number: u64) -> u32 {
     u64::BITS - number.leading_zeros()
 }
 
+/// Passes on the positions of the bits that are set, the lowest first.
+#[inline]
+pub(super) fn each_bit(mut word: u64, mut found: impl FnMut(usize)) {
+    while word != 0 {
+        found(word.trailing_zeros() as usize);
+        word &= word - 1;
+    }
+}
+
 /// Takes a field of some bits; those that fill up its last byte must be clear.
 pub(super) fn take<'a>(
     reader: &mut Reader<'a>,
@@ -123,19 +132,6 @@ impl BitWriter {
         }
         self.bytes.truncate(start + at);
         (self.pending, self.filled) = (pending, filled);
-    }
-
-    /// Appends single bits, a word at a time.
-    pub(super) fn extend_bits(&mut self, mut bits: impl ExactSizeIterator<Item = u64>) {
-        const WORD: u32 = 32;
-        while bits.len() > 0 {
-            let width = bits.len().min(WORD as usize) as u32;
-            let mut word = 0;
-            for (at, bit) in (0..WORD).zip(bits.by_ref()) {
-                word |= bit << at;
-            }
-            self.put(word, width);
-        }
     }
 
     /// Appends one number.

@@ -8,6 +8,9 @@ use super::ints;
 /// bitmap.
 pub(super) const CHUNK: usize = 480;
 
+/// Room for a chunk, and a power of two: an index modulo it needs no check.
+pub(super) const ROOM: usize = CHUNK.next_power_of_two();
+
 /// Digits that are collected, and packed when there are enough.
 pub(super) struct DigitColumn<T> {
     digits: Digits,
@@ -26,7 +29,7 @@ impl<T: Lane> DigitColumn<T> {
             least,
             len: 0,
             filled: 0,
-            chunk: vec![T::of(0); 2 * CHUNK],
+            chunk: vec![T::of(0); CHUNK + ROOM],
             packed: BitWriter::with_capacity(digits.size(expected as u64) as usize),
         }
     }
@@ -34,8 +37,8 @@ impl<T: Lane> DigitColumn<T> {
     /// Room for the digits of a chunk of rows; what was written there counts after
     /// [`advance`](Self::advance).
     #[inline]
-    pub(super) fn room(&mut self) -> &mut [T] {
-        self.chunk.get_mut(self.filled..).unwrap_or_default()
+    pub(super) fn room(&mut self) -> Option<&mut [T; ROOM]> {
+        self.chunk.get_mut(self.filled..)?.first_chunk_mut()
     }
 
     /// So many digits were written, at most a chunk of them.

@@ -223,24 +223,65 @@ impl Digits {
     pub(super) fn write<T: Lane>(&self, digits: &[T], out: &mut bits::BitWriter) {
         match self.group {
             _ if self.width == 0 => {}
-            1 if self.width == 1 => out.extend_bits(digits.iter().map(|digit| digit.number())),
-            1 => self.pack::<1, T>(digits, out),
-            2 => self.pack::<2, T>(digits, out),
-            3 => self.pack::<3, T>(digits, out),
-            _ => self.pack::<5, T>(digits, out),
+            1 if self.width == 1 => self.pack_bits(digits, out),
+            1 => self.pack::<1, T>(digits, |_| 0, out),
+            2 => self.pack::<2, T>(digits, |number| number * self.radix, out),
+            3 => self.pack::<3, T>(digits, |number| number * self.radix, out),
+            // Three nodes are the commonest radix: a sum costs less than a product.
+            _ if self.radix == 3 => self.pack::<5, T>(digits, |number| number * 3, out),
+            _ => self.pack::<5, T>(digits, |number| number * self.radix, out),
         }
     }
 
-    fn pack<const GROUP: usize, T: Lane>(&self, digits: &[T], out: &mut bits::BitWriter) {
-        let (groups, rest) = digits.as_chunks::<GROUP>();
-        let radix = self.radix;
+    fn pack_bits<T: Lane>(&self, digits: &[T], out: &mut bits::BitWriter) {
+        let join = |bits: &[T]| {
+            let bits = bits.iter().rev();
+            bits.fold(0, |word, bit| word << 1 | bit.number())
+        };
+        let (words, rest) = digits.as_chunks::<32>();
+        let word = |bits: &[T; 32]| {
+            let (bytes, _) = bits.as_chunks::<8>();
+            let bytes = bytes.iter().rev();
+            bytes.fold(0, |word, bits| word << 8 | join(bits))
+        };
+        out.extend(words.iter().map(word), 32);
+        out.put(join(rest), rest.len() as u32);
+    }
+
+    /// Joins digits to numbers, and where they are narrow several numbers to one: the writer's
+    /// steps wait for each other, those here do not.
+    fn pack<const GROUP: usize, T: Lane>(
+        &self,
+        digits: &[T],
+        raised: impl Fn(u64) -> u64,
+        out: &mut bits::BitWriter,
+    ) {
+        let width = self.width;
         let join = |digits: &[T]| {
             let digits = digits.iter().rev();
-            digits.fold(0, |number: u64, digit| number * radix + digit.number())
+            digits.fold(0, |number, digit| raised(number) + digit.number())
         };
-        out.extend(groups.iter().map(|group| join(group)), self.width);
+        // A multiplication is a single step, a shift by a variable takes several.
+        let (one, two) = (1u64.wrapping_shl(width), 1u64.wrapping_shl(2 * width));
+        let (groups, rest) = digits.as_chunks::<GROUP>();
+        let (fours, single) = match 4 * width <= bits::MAX_WIDTH {
+            true => groups.as_chunks::<4>(),
+            false => (&[][..], groups),
+        };
+        let four = fours.iter().map(|[a, b, c, d]| {
+            let (low, high) = (join(a) + join(b) * one, join(c) + join(d) * one);
+            low + high * two
+        });
+        out.extend(four, 4 * width);
+        let (pairs, single) = match 2 * width <= bits::MAX_WIDTH {
+            true => single.as_chunks::<2>(),
+            false => (&[][..], single),
+        };
+        let pair = pairs.iter().map(|[a, b]| join(a) + join(b) * one);
+        out.extend(pair, 2 * width);
+        out.extend(single.iter().map(|group| join(group)), width);
         if !rest.is_empty() {
-            out.put(join(rest), self.width);
+            out.put(join(rest), width);
         }
     }
 

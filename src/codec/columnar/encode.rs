@@ -13,7 +13,7 @@ use super::sample::sample;
 use super::seal::{self, HEADER_SIZE};
 use super::set_write;
 use super::starts::StartColumns;
-use super::survey::{Object, PARTITION_BITS, Survey};
+use super::survey::{Object, PARTITION_BITS, Rare, Survey};
 
 /// Appends a batch.
 pub(crate) fn encode(batch: &LeaseBatch, out: &mut Vec<u8>) -> Result<(), EncodeError> {
@@ -48,25 +48,24 @@ fn write_columns(batch: &LeaseBatch, out: &mut Vec<u8>) {
     let mut holders = HolderColumn::new(dictionary.nodes().len(), &sampled);
     let mut candidates = CandidateColumn::new(dictionary.names().len(), &sampled);
     let mut starts = StartColumns::new(&sampled);
-    let mut at = 0;
     for rows in rows.chunks(CHUNK) {
-        survey.advance(at + rows.len());
+        let with_candidate = survey.chunk(rows);
         holders.chunk(rows);
-        candidates.chunk(rows, survey.candidates_end > at);
+        candidates.chunk(rows, &with_candidate);
         starts.chunk(rows, &survey.objects);
-        at += rows.len();
     }
 
     write_objects(rows, &survey, out);
     holders.finish(out);
     candidates.finish(out);
-    set_write::write(out, all, &survey.unaccepted);
-    set_write::write(out, all, &survey.irregular);
-    write_expirations(batch, &survey.own_expirations, out);
+    set_write::write(out, all, &survey.with(Rare::Unaccepted));
+    set_write::write(out, all, &survey.with(Rare::Irregular));
+    write_expirations(batch, &survey.with(Rare::OwnExpiration), out);
     starts.finish(&survey.objects, out);
     let logical = |row: &Row| row.start().logical().into();
-    set_write::write(out, all, &survey.logical_starts);
-    ints::write(out, &some(rows, &survey.logical_starts, logical));
+    let logical_starts = survey.with(Rare::LogicalStart);
+    set_write::write(out, all, &logical_starts);
+    ints::write(out, &some(rows, &logical_starts, logical));
 }
 
 /// A property of the rows at some positions.

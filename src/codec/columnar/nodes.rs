@@ -4,12 +4,14 @@ use std::cmp::Reverse;
 
 use crate::model::batch::Row;
 
-use super::column::{CHUNK, DigitColumn};
+use super::bits::each_bit;
+use super::column::{DigitColumn, ROOM};
 use super::digits::Digits;
 use super::ints;
 use super::sample::Sampled;
 use super::set::ALL;
 use super::set_write::{self, Bitmap};
+use super::survey::Mask;
 
 /// Stands for a node that has no digit.
 const RARE: u32 = u32::MAX;
@@ -65,20 +67,30 @@ impl HolderColumn {
     /// Takes the next rows, at most a chunk.
     #[inline(never)]
     pub(super) fn chunk(&mut self, rows: &[Row]) {
-        let slots = self.digits.room().iter_mut();
+        let Some(room) = self.digits.room() else {
+            return;
+        };
         if self.frequent.is_none() {
-            for (slot, row) in slots.zip(rows) {
+            for (slot, row) in room.iter_mut().zip(rows) {
                 *slot = row.holder();
             }
         } else {
-            for ((slot, row), at) in slots.zip(rows).zip(self.row..) {
-                let holder = row.holder();
-                let digit = self.digit_of.get(holder as usize).copied();
-                *slot = digit.unwrap_or(RARE);
-                if *slot == RARE {
-                    *slot = 0;
-                    self.rare.push(at);
-                    self.rare_nodes.push(holder.into());
+            let digit_of = self.digit_of.as_slice();
+            let mut any = 0;
+            for (slot, row) in room.iter_mut().zip(rows) {
+                let digit = digit_of.get(row.holder() as usize).copied();
+                let digit = digit.unwrap_or(RARE);
+                *slot = digit;
+                any |= digit;
+            }
+            // All bits are set in no digit, for indexes have fewer.
+            if any == RARE {
+                for ((slot, row), at) in room.iter_mut().zip(rows).zip(self.row..) {
+                    if *slot == RARE {
+                        *slot = 0;
+                        self.rare.push(at);
+                        self.rare_nodes.push(row.holder().into());
+                    }
                 }
             }
         }
@@ -149,31 +161,22 @@ impl CandidateColumn {
         }
     }
 
-    /// Takes the next rows, at most a chunk, of which any or none may have a candidate.
+    /// Takes the next rows, at most a chunk, of which these have a candidate.
     #[inline(never)]
-    pub(super) fn chunk(&mut self, rows: &[Row], any: bool) {
-        if any {
-            let mut mask = [0; CHUNK.div_ceil(64)];
+    pub(super) fn chunk(&mut self, rows: &[Row], mask: &Mask) {
+        if *mask != Mask::default() {
+            let Some(names) = self.names.room() else {
+                return;
+            };
             let mut next = 0;
-            let names = self.names.room();
-            for (rows, word) in rows.chunks(64).zip(&mut mask) {
-                let candidate = |row: &Row| row.words().1;
-                let mut bits = 0;
-                for (bit, row) in rows.iter().enumerate() {
-                    bits |= u64::from(candidate(row) != Row::NO_CANDIDATE) << bit;
-                }
-                *word = bits;
-                while bits != 0 {
-                    let row = rows.get(bits.trailing_zeros() as usize);
-                    if let (Some(slot), Some(row)) = (names.get_mut(next), row) {
-                        *slot = candidate(row);
-                    }
+            for (rows, word) in rows.chunks(64).zip(mask) {
+                each_bit(*word, |at| {
+                    names[next % ROOM] = rows.get(at).map_or(0, |row| row.words().1);
                     next += 1;
-                    bits &= bits - 1;
-                }
+                });
             }
             self.names.advance(next);
-            self.set.put(self.row, &mask, next);
+            self.set.put(self.row, mask, next);
         }
         self.row += rows.len() as u64;
     }

@@ -4,6 +4,7 @@ use super::super::varint;
 use super::bits::{self, BitWriter};
 use super::column::CHUNK;
 use super::set::{ALL, BITMAP, MAX_LOW, MEMBERS, NONE, OTHERS};
+use super::survey::Mask;
 
 /// How many bits members take in Elias and Fano's code, and with how many low bits.
 fn coded(universe: u64, members: u64) -> (u64, u32) {
@@ -103,7 +104,7 @@ impl Bitmap {
     }
 
     /// Members among the positions from `from` (a multiple of 32, ascending from call to call).
-    pub(super) fn put(&mut self, from: u64, mask: &[u64; CHUNK.div_ceil(64)], members: usize) {
+    pub(super) fn put(&mut self, from: u64, mask: &Mask, members: usize) {
         self.members += members as u64;
         self.halves.resize(from as usize / 32, 0);
         for word in mask {

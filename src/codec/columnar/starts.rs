@@ -8,13 +8,13 @@ use crate::model::batch::Row;
 use crate::model::hlc::MAX_PHYSICAL;
 
 use super::bits;
-use super::column::{CHUNK, DigitColumn};
+use super::column::{CHUNK, DigitColumn, ROOM};
 use super::digits::Digits;
 use super::ints;
 use super::sample::{Sample, Sampled};
 use super::set::NONE;
 use super::set_write::{self, Bitmap};
-use super::survey::Object;
+use super::survey::{Mask, Object};
 
 /// One start in so many must be beyond the limit for the event to be worth a set of its own;
 /// fewer are odd starts, which are faster to read.
@@ -111,6 +111,29 @@ impl Plan {
 }
 
 impl Event {
+    /// Which of some rows, at most 64, it has, by their distances from their bases: bits, the
+    /// first row's lowest; and not 0 if others are beyond the limit. Notes how much later than
+    /// its first start each of them is.
+    #[inline]
+    fn among_rows(
+        &self,
+        rows: &[Row],
+        distances: &[u64],
+        limit: u64,
+        lates: &mut [u64; 64],
+    ) -> (u64, u64) {
+        let (mut bits, mut others) = (0, 0);
+        for ((row, distance), slot) in rows.iter().zip(distances).zip(lates) {
+            let late = row.start().physical().wrapping_sub(self.first);
+            *slot = late;
+            let beyond = u64::from(*distance > limit);
+            let own = beyond & u64::from(late <= self.spread);
+            others |= beyond ^ own;
+            bits = bits >> 1 | own << 63;
+        }
+        (bits >> (64 - rows.len()), others)
+    }
+
     /// The window among some starts in which they cost least if the others become odd ones;
     /// `expected` is about how many starts the whole batch has there, and `exact` says that it
     /// has no others than these.
@@ -162,20 +185,13 @@ impl Event {
     }
 }
 
-/// Room for a chunk, and a power of two: an index modulo it needs no check.
-const ROOM: usize = CHUNK.next_power_of_two();
-
-fn copy(numbers: &[u64; ROOM], count: usize, room: &mut [u64]) {
-    if let (Some(numbers), Some(room)) = (numbers.get(..count), room.get_mut(..count)) {
-        room.copy_from_slice(numbers);
-    }
-}
-
 /// The columns of starts while they are written.
 pub(super) struct StartColumns {
     plan: Plan,
     bases: Bases,
     row: u64,
+    /// Of the rows of a chunk from their bases, where there is an event.
+    distances: Vec<u64>,
     offsets: DigitColumn<u64>,
     event: Bitmap,
     events: DigitColumn<u64>,
@@ -194,11 +210,19 @@ struct Bases {
 }
 
 impl Bases {
-    /// Writes how far the next starts are from their bases; returns the largest distance (before
-    /// a shared base, a start is far behind every limit).
-    fn distances(&mut self, mut rows: &[Row], objects: &[Object], out: &mut [u64]) -> u64 {
+    /// Writes how far the next starts are from their bases; returns whether some are beyond the
+    /// limit (before a shared base, a start is far behind every limit).
+    fn distances(
+        &mut self,
+        mut rows: &[Row],
+        objects: &[Object],
+        limit: u64,
+        out: &mut [u64],
+    ) -> bool {
         let mut at = 0;
-        let mut furthest = 0;
+        // Distances and limits have less than 63 bits: the highest is set in a distance that
+        // wrapped around, or in the room that one beyond the limit has left.
+        let mut beyond = 0;
         while !rows.is_empty() {
             if self.left == 0
                 && let Some(object) = objects.get(self.next)
@@ -212,13 +236,14 @@ impl Bases {
             let base = self.base;
             let slots = out.get_mut(at..at + own.len()).unwrap_or_default();
             for (row, slot) in own.iter().zip(slots) {
-                *slot = row.start().physical().wrapping_sub(base);
-                furthest = furthest.max(*slot);
+                let distance = row.start().physical().wrapping_sub(base);
+                *slot = distance;
+                beyond |= distance | limit.wrapping_sub(distance);
             }
             at += own.len();
             rows = others;
         }
-        furthest
+        beyond >> 63 != 0
     }
 }
 
@@ -241,6 +266,7 @@ impl StartColumns {
                 left: 0,
                 base: 0,
             },
+            distances: vec![0; if plan.event.is_some() { CHUNK } else { 0 }],
             plan,
             row: 0,
             odd: Vec::new(),
@@ -259,58 +285,62 @@ impl StartColumns {
 
     #[inline(never)]
     fn few_odd(&mut self, rows: &[Row], objects: &[Object]) {
-        let room = self.offsets.room();
-        let furthest = self.bases.distances(rows, objects, room);
-        if furthest > self.plan.limit {
-            take_odd(
-                rows,
-                room,
-                (self.plan.limit, self.row),
-                (&mut self.odd, &mut self.odd_starts),
-            );
+        let Some(room) = self.offsets.room() else {
+            return;
+        };
+        let limit = self.plan.limit;
+        if self.bases.distances(rows, objects, limit, room) {
+            for ((row, distance), at) in rows.iter().zip(room).zip(self.row..) {
+                if *distance > limit {
+                    *distance = 0;
+                    self.odd.push(at);
+                    self.odd_starts.push(row.start().physical());
+                }
+            }
         }
         self.offsets.advance(rows.len());
     }
 
     #[inline(never)]
     fn with_event(&mut self, rows: &[Row], objects: &[Object], event: Event) {
-        let mut distances = [0; CHUNK];
-        self.bases.distances(rows, objects, &mut distances);
         let limit = self.plan.limit;
-        let mut mask = [0u64; CHUNK.div_ceil(64)];
-        let (mut quiet, mut events, mut odd) = (0, 0, false);
-        let (mut offsets, mut lates) = ([0; ROOM], [0; ROOM]);
-        let blocks = rows.chunks(64).zip(distances.chunks(64));
+        self.bases
+            .distances(rows, objects, limit, &mut self.distances);
+        let (Some(offsets), Some(lates)) = (self.offsets.room(), self.events.room()) else {
+            return;
+        };
+        let mut mask = Mask::default();
+        let (mut all, mut quiet, mut odd) = (0, 0, 0);
+        let blocks = rows.chunks(64).zip(self.distances.chunks(64));
         for ((rows, distances), word) in blocks.zip(&mut mask) {
-            let mut bits = 0;
-            for (bit, (row, distance)) in rows.iter().zip(distances).enumerate() {
-                let late = row.start().physical().wrapping_sub(event.first);
-                let beyond = *distance > limit;
-                let is_event = beyond & (late <= event.spread);
-                odd |= beyond & !is_event;
-                // Written in any case and passed only if it counts: no branch to mispredict.
-                offsets[quiet % ROOM] = if beyond { 0 } else { *distance };
-                lates[events % ROOM] = late;
-                quiet += usize::from(!is_event);
-                events += usize::from(is_event);
-                bits |= u64::from(is_event) << bit;
-            }
+            let mut late = [0; 64];
+            let (bits, others) = event.among_rows(rows, distances, limit, &mut late);
             *word = bits;
+            odd |= others;
+            let mut others = !bits;
+            for (distance, late) in distances.iter().zip(&late).take(rows.len()) {
+                // Written in any case and counted only if it is one: no branch to mispredict.
+                offsets[quiet % ROOM] = *distance;
+                lates[(all - quiet) % ROOM] = *late;
+                all += 1;
+                quiet += (others & 1) as usize;
+                others >>= 1;
+            }
         }
-        copy(&offsets, quiet, self.offsets.room());
-        copy(&lates, events, self.events.room());
-        if odd {
-            for (distances, word) in distances.chunks_mut(64).zip(mask) {
-                for (bit, distance) in distances.iter_mut().enumerate() {
-                    *distance *= !(word >> bit) & 1;
+        let events = all - quiet;
+        if odd != 0 {
+            let is_event = |at: usize| {
+                mask.get(at / 64)
+                    .is_some_and(|word| word >> (at % 64) & 1 != 0)
+            };
+            let quiet = rows.iter().zip(0..).filter(|(_, at)| !is_event(*at));
+            for ((row, at), offset) in quiet.zip(offsets) {
+                if *offset > limit {
+                    *offset = 0;
+                    self.odd.push(self.row + at as u64);
+                    self.odd_starts.push(row.start().physical());
                 }
             }
-            take_odd(
-                rows,
-                &mut distances,
-                (limit, self.row),
-                (&mut self.odd, &mut self.odd_starts),
-            );
         }
         self.offsets.advance(quiet);
         self.events.advance(events);
@@ -336,22 +366,5 @@ impl StartColumns {
         self.offsets.finish(out);
         set_write::write(out, self.row, &self.odd);
         ints::write(out, &self.odd_starts);
-    }
-}
-
-/// Moves the starts beyond a limit out of the way: positions, from that of the first row on, and
-/// starts.
-fn take_odd(
-    rows: &[Row],
-    distances: &mut [u64],
-    (limit, row): (u64, u64),
-    (odd, odd_starts): (&mut Vec<u64>, &mut Vec<u64>),
-) {
-    for ((row, distance), at) in rows.iter().zip(distances).zip(row..) {
-        if *distance > limit {
-            *distance = 0;
-            odd.push(at);
-            odd_starts.push(row.start().physical());
-        }
     }
 }

@@ -3,6 +3,9 @@
 use crate::model::batch::{LeaseBatch, Row};
 use crate::model::hlc::HybridTimestamp;
 
+use super::bits::each_bit;
+use super::column::CHUNK;
+
 /// The rows of a table or zone.
 pub(super) struct Object {
     /// Kind and id, in the order of groups.
@@ -18,26 +21,43 @@ pub(super) struct Object {
 /// Bits of a packed group below kind and id.
 pub(super) const PARTITION_BITS: u32 = 31;
 
+/// For each row of a chunk a bit, the first row's lowest.
+pub(super) type Mask = [u64; CHUNK.div_ceil(64)];
+
 /// What was found.
 pub(super) struct Survey<'r> {
-    /// Rows that were not looked at yet.
+    /// Rows of the objects that were not looked at yet.
     rest: &'r [Row],
     common: HybridTimestamp,
-    /// Number of rows that were.
+    /// Number of rows of the objects that were.
     rows: usize,
     /// Number of rows of the last object.
     last: usize,
+    /// The row after the last object that is not quiet.
+    unquiet_end: usize,
+    /// Whether something was rare in the last chunk: then it will be in the next one, and objects
+    /// are not looked at twice.
+    busy: bool,
+    /// Number of rows of the chunks that were looked at.
+    chunks_end: usize,
+    /// Position and properties of the leases that have some: one word each, see [`RARE_BITS`].
+    rare: Vec<u64>,
     pub(super) objects: Vec<Object>,
     /// Leases and partitions without one.
     pub(super) slots: u64,
-    /// The row after the last object that has a candidate.
-    pub(super) candidates_end: usize,
-    /// Positions of the leases with these properties.
-    pub(super) unaccepted: Vec<u64>,
-    pub(super) irregular: Vec<u64>,
-    pub(super) own_expirations: Vec<u64>,
-    pub(super) logical_starts: Vec<u64>,
 }
+
+/// What few leases are or have.
+#[derive(Clone, Copy)]
+pub(super) enum Rare {
+    Unaccepted,
+    Irregular,
+    OwnExpiration,
+    LogicalStart,
+}
+
+/// Bits that such properties take, below a position.
+const RARE_BITS: u32 = 4;
 
 impl<'r> Survey<'r> {
     pub(super) fn new(batch: &'r LeaseBatch) -> Self {
@@ -46,24 +66,34 @@ impl<'r> Survey<'r> {
             common: batch.common_expiration(),
             rows: 0,
             last: 0,
+            unquiet_end: 0,
+            busy: false,
+            chunks_end: 0,
+            rare: Vec::new(),
             objects: Vec::new(),
             slots: 0,
-            candidates_end: 0,
-            unaccepted: Vec::new(),
-            irregular: Vec::new(),
-            own_expirations: Vec::new(),
-            logical_starts: Vec::new(),
         }
     }
 
-    /// Goes on to the end of the object that has the row before `end`.
+    /// Takes the next rows, at most a chunk, and looks at the objects up to the last of them;
+    /// returns which of the rows have a candidate.
     #[inline(never)]
-    pub(super) fn advance(&mut self, end: usize) {
+    pub(super) fn chunk(&mut self, rows: &[Row]) -> Mask {
+        let from = self.chunks_end;
+        self.chunks_end += rows.len();
+        self.advance(self.chunks_end);
+        let mut candidates = Mask::default();
+        self.busy =
+            self.unquiet_end > from && self.look_for_rare(rows, from as u64, &mut candidates);
+        candidates
+    }
+
+    fn advance(&mut self, end: usize) {
         while self.rows < end && !self.rest.is_empty() {
             self.last = object_len(self.rest, self.last);
             let (rows, others) = self.rest.split_at(self.last);
-            self.object(rows);
             self.rows += rows.len();
+            self.object(rows);
             self.rest = others;
             if self.objects.len() == 1 {
                 // Most objects have the same number of partitions.
@@ -74,15 +104,14 @@ impl<'r> Survey<'r> {
 
     fn object(&mut self, rows: &[Row]) {
         let Some(last) = rows.last() else { return };
-        let mut earliest = u64::MAX;
-        // Most objects are quiet as a whole: then nothing is in here.
-        let mut unquiet = 0;
-        for row in rows {
-            earliest = earliest.min(row.start().composite());
-            unquiet |= row.unquiet();
-        }
+        let mut unquiet = u64::from(self.busy);
+        let earliest = match self.busy {
+            true => fold_starts(rows, |_| {}),
+            // Most objects are quiet as a whole: then nothing is in here.
+            false => fold_starts(rows, |row| unquiet |= row.unquiet()),
+        };
         if unquiet != 0 {
-            self.unquiet(rows);
+            self.unquiet_end = self.rows;
         }
         let group = last.group();
         let partitions = group.partition() + 1;
@@ -95,55 +124,90 @@ impl<'r> Survey<'r> {
         });
     }
 
-    /// Looks at rows of which some are not quiet.
-    fn unquiet(&mut self, rows: &[Row]) {
-        let mut candidates = Row::NO_CANDIDATE;
-        for (block, rows) in rows.chunks(64).enumerate() {
-            // Noted in any case and kept only if it counts: no branch to mispredict.
-            let (mut found, mut count) = ([0u8; 64], 0);
-            for (at, row) in (0..).zip(rows) {
+    /// Returns whether there was anything.
+    fn look_for_rare(&mut self, rows: &[Row], from: u64, candidates: &mut Mask) -> bool {
+        let mut found = 0;
+        let blocks = rows.chunks(64).zip((from..).step_by(64));
+        for ((rows, from), with_candidate) in blocks.zip(candidates) {
+            let mut rare = 0;
+            for row in rows.iter().rev() {
                 let (_, candidate, flags) = row.words();
-                candidates &= candidate;
                 let own = row.own_expiration().map_or(0, HybridTimestamp::composite);
-                let rare = own | u64::from(row.start().logical());
-                found[count % 64] = at;
-                count += usize::from(rare | u64::from(odd(candidate, flags)) != 0);
+                let logical = u64::from(row.start().logical());
+                let any = own | logical | u64::from(odd(candidate, flags));
+                rare = rare << 1 | u64::from(any != 0);
+                *with_candidate = *with_candidate << 1 | u64::from(has_candidate(candidate));
             }
-            for at in found.iter().take(count) {
-                let at = usize::from(*at);
-                let Some(row) = rows.get(at) else { continue };
-                let (_, candidate, flags) = row.words();
-                let at = (self.rows + 64 * block + at) as u64;
-                self.rare(row, at, odd(candidate, flags));
-            }
+            found |= rare | *with_candidate;
+            each_bit(rare, |at| {
+                if let Some(row) = rows.get(at) {
+                    self.rare
+                        .push((from + at as u64) << RARE_BITS | self.properties(row));
+                }
+            });
         }
-        if candidates != Row::NO_CANDIDATE {
-            self.candidates_end = self.rows + rows.len();
-        }
+        found != 0
     }
 
+    /// A bit for each property that a lease has.
     #[inline]
-    fn rare(&mut self, row: &Row, at: u64, odd_flags: u8) {
-        if odd_flags & 1 != 0 {
-            self.unaccepted.push(at);
+    fn properties(&self, row: &Row) -> u64 {
+        let (_, candidate, flags) = row.words();
+        let own = row.own_expiration().is_some_and(|own| own != self.common);
+        u64::from(odd(candidate, flags))
+            | u64::from(own) << Rare::OwnExpiration as u32
+            | u64::from(row.start().logical() != 0) << Rare::LogicalStart as u32
+    }
+
+    /// Positions of the leases with a property.
+    pub(super) fn with(&self, property: Rare) -> Vec<u64> {
+        let mut found = vec![0; self.rare.len()];
+        let mut count = 0;
+        for rare in &self.rare {
+            // Noted in any case and kept only if it counts: no branch to mispredict.
+            if let Some(slot) = found.get_mut(count) {
+                *slot = rare >> RARE_BITS;
+            }
+            count += (rare >> property as u32 & 1) as usize;
         }
-        if odd_flags & 2 != 0 {
-            self.irregular.push(at);
-        }
-        if row.own_expiration().is_some_and(|own| own != self.common) {
-            self.own_expirations.push(at);
-        }
-        if row.start().logical() != 0 {
-            self.logical_starts.push(at);
+        found.truncate(count);
+        found
+    }
+}
+
+/// The earliest start of some rows, packed; shows each row to `look_at`.
+#[inline]
+fn fold_starts(rows: &[Row], mut look_at: impl FnMut(&Row)) -> u64 {
+    // Minima of every fourth row: one after another they would wait for each other.
+    let mut earliest = [u64::MAX; 4];
+    let (fours, rest) = rows.as_chunks::<4>();
+    for rows in fours {
+        for (earliest, row) in earliest.iter_mut().zip(rows) {
+            *earliest = row.start().composite().min(*earliest);
+            look_at(row);
         }
     }
+    let [a, b, c, d] = earliest;
+    let earliest = a.min(b).min(c.min(d));
+    rest.iter().fold(earliest, |earliest, row| {
+        look_at(row);
+        row.start().composite().min(earliest)
+    })
+}
+
+/// Whether the word for a candidate is one: they are below a limit, so that only the mark for
+/// none has the highest bit.
+#[inline]
+fn has_candidate(candidate: u32) -> bool {
+    const _: () = assert!(Row::INDEX_LIMIT <= 1 << 31 && Row::NO_CANDIDATE == u32::MAX);
+    candidate >> 31 == 0
 }
 
 /// Flags that are not what they usually are: accepted, and prolongable unless there is a
 /// candidate.
 #[inline]
 fn odd(candidate: u32, flags: u8) -> u8 {
-    flags ^ (1 | u8::from(candidate == Row::NO_CANDIDATE) << 1)
+    flags ^ (1 | u8::from(!has_candidate(candidate)) << 1)
 }
 
 /// Number of rows of the first object; most objects have as many as the one before.
