@@ -22,7 +22,8 @@ pub use edit::LeaseDraft;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Row {
     group: GroupId,
-    start: HybridTimestamp,
+    /// Packed; a plain word, so that rows are written without looking at it.
+    start: u64,
     expiration: Option<HybridTimestamp>,
     /// Bits 0 to 29 the holder, 30 accepted, 31 prolongable, 32 to 63 the candidate: one word, as
     /// rows are written and compared more often than looked into.
@@ -57,7 +58,7 @@ impl Row {
         debug_assert!(holder < Self::INDEX_LIMIT);
         Self {
             group,
-            start,
+            start: start.composite(),
             expiration,
             who: who(
                 holder
@@ -71,12 +72,12 @@ impl Row {
     /// What [`words`](Self::words) has for a row without a candidate.
     pub(crate) const NO_CANDIDATE: u32 = NO_CANDIDATE;
 
-    /// A row with the common expiration from its words; of `flags`, bit 0 is accepted and bit 1
-    /// is prolongable.
+    /// A row with the common expiration from its words, the packed start among them; of `flags`,
+    /// bit 0 is accepted and bit 1 is prolongable.
     #[inline]
     pub(crate) fn from_words(
         group: GroupId,
-        start: HybridTimestamp,
+        start: u64,
         holder: u32,
         candidate: u32,
         flags: u8,
@@ -112,8 +113,45 @@ impl Row {
 
     /// Gives the lease another start.
     #[inline]
-    pub(crate) fn set_start(&mut self, start: HybridTimestamp) {
-        self.start = start;
+    pub(crate) fn set_start(&mut self, packed: u64) {
+        self.start = packed;
+    }
+
+    /// Gives the lease a candidate, and takes the flag prolongable from it.
+    #[inline]
+    pub(crate) fn set_candidate(&mut self, candidate: u32) {
+        let holder_and_flags = self.holder_and_flags() & !PROLONGABLE;
+        self.who = who(holder_and_flags, candidate);
+    }
+
+    /// Turns flags over, as [`from_words`](Self::from_words) takes them.
+    #[inline]
+    pub(crate) fn flip(&mut self, flags: u8) {
+        self.who ^= u64::from(u32::from(flags) << FLAGS_SHIFT);
+    }
+
+    /// Gives the lease an expiration, or the common one.
+    #[inline]
+    pub(crate) fn set_expiration(&mut self, own: Option<HybridTimestamp>) {
+        self.expiration = own;
+    }
+
+    /// The start, packed.
+    #[inline]
+    pub(crate) fn packed_start(&self) -> u64 {
+        self.start
+    }
+
+    /// The start's physical part.
+    #[inline]
+    pub(crate) fn physical_start(&self) -> u64 {
+        self.start >> 16
+    }
+
+    /// The start's logical part.
+    #[inline]
+    pub(crate) fn logical_start(&self) -> u16 {
+        self.start as u16
     }
 
     /// Not 0 if the lease has anything but a holder and a start without logical part: a candidate,
@@ -122,7 +160,7 @@ impl Row {
     pub(crate) fn unquiet(&self) -> u64 {
         const USUAL: u64 = (NO_CANDIDATE as u64) << 32 | (ACCEPTED | PROLONGABLE) as u64;
         let own = self.expiration.map_or(0, HybridTimestamp::composite);
-        (!self.who & USUAL) | own | u64::from(self.start.logical())
+        (!self.who & USUAL) | own | self.start & 0xFFFF
     }
 
     /// The group that may be served.
@@ -134,7 +172,7 @@ impl Row {
     /// Start of the lease, its fencing token.
     #[inline]
     pub fn start(&self) -> HybridTimestamp {
-        self.start
+        HybridTimestamp::from_checked(self.start)
     }
 
     /// The expiration where it differs from the common one.
@@ -365,7 +403,7 @@ impl LeaseBatch {
             group: row.group,
             holder_name: holder_name.clone(),
             holder_id,
-            start: row.start,
+            start: row.start(),
             expiration: row.expiration(self.common),
             accepted: row.accepted(),
             prolongable: row.prolongable(),

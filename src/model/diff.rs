@@ -94,7 +94,7 @@ impl Translation {
             Some(old) => translated(&self.names, old),
             None => Some(None),
         };
-        a.start() == b.start()
+        a.packed_start() == b.packed_start()
             && a.accepted() == b.accepted()
             && a.prolongable() == b.prolongable()
             && translated(&self.nodes, a.holder()) == Some(Some(b.holder()))

@@ -132,7 +132,7 @@ impl EntryHashes {
             index => self.names[index as usize],
         };
         let mut hash = mix(ROW ^ row.group().packed());
-        hash = mix(hash ^ row.start().composite());
+        hash = mix(hash ^ row.packed_start());
         hash = mix(hash ^ own);
         hash = mix(hash ^ self.nodes[holder as usize]);
         mix(hash ^ (candidate << 2 | u64::from(flags)))

@@ -1,7 +1,7 @@
 //! Rows from a block of the dense columns.
 
 use crate::model::batch::Row;
-use crate::model::hlc::{HybridTimestamp, MAX_PHYSICAL};
+use crate::model::hlc::MAX_PHYSICAL;
 
 use super::super::error::DecodeError;
 use super::super::reader::out_of_range;
@@ -33,9 +33,8 @@ impl Dense<'_> {
         groups: &mut Groups<'_, '_>,
         out: &mut Vec<Row>,
     ) -> Result<(), DecodeError> {
-        let mut at = 0;
-        while at < len {
-            let segment = groups.segment(len - at)?;
+        let (mut at, mut failed) = (0, None);
+        groups.segments(len, |segment| {
             let end = at + segment.len;
             let holders = segment_of(self.holders, at, end);
             let starts = segment_of(self.starts, at, end);
@@ -43,8 +42,9 @@ impl Dense<'_> {
                 true => segment_of(self.candidates, at, end),
                 false => holders,
             };
+            at = end;
             if !self.checked {
-                self.check(segment.base, starts)?;
+                failed = failed.take().or(self.check(segment.base, starts));
             }
             let columns = holders.iter().zip(starts).zip(candidates);
             let (first, base) = (segment.first, segment.base);
@@ -59,29 +59,24 @@ impl Dense<'_> {
                         let regular = u8::from(candidate == Row::NO_CANDIDATE) << 1;
                         Row::from_words(
                             first.partitions_on(partition),
-                            HybridTimestamp::from_checked((base + start) << 16),
+                            (base + start) << 16,
                             *holder,
                             candidate,
                             ACCEPTED | regular,
                         )
                     }),
             );
-            at = end;
-        }
-        Ok(())
+        })?;
+        failed.map_or(Ok(()), Err)
     }
 
-    /// Refuses a start out of range.
+    /// A start out of range.
     #[cold]
-    fn check(&self, base: u64, starts: &[u64]) -> Result<(), DecodeError> {
-        for start in starts {
-            let physical = base + start;
-            if physical > MAX_PHYSICAL {
-                let (found, high) = (physical as i64, MAX_PHYSICAL as i64);
-                return Err(out_of_range(self.offset, "start offsets", found, 0..=high));
-            }
-        }
-        Ok(())
+    fn check(&self, base: u64, starts: &[u64]) -> Option<DecodeError> {
+        let physicals = starts.iter().map(|start| base + start);
+        let found = physicals.max().filter(|found| *found > MAX_PHYSICAL)?;
+        let (found, high) = (found as i64, MAX_PHYSICAL as i64);
+        Some(out_of_range(self.offset, "start offsets", found, 0..=high))
     }
 }
 

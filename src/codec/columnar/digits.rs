@@ -8,17 +8,15 @@ const GROUPS: [u32; 4] = [1, 2, 3, 5];
 
 /// The number as a fraction of all numbers is exact enough: see [`Digits::unpack`].
 const FRACTION: u8 = 0;
-/// Bits behind the point of such a fraction.
-const POINT: u32 = 48;
 /// A 64-bit reciprocal is.
 const LONG: u8 = 1;
 /// Neither is.
 const DIVIDES: u8 = 2;
 
-/// Numbers that are unpacked from one copy of their bytes: whole bytes at any width.
-const TILE: usize = 64;
-/// More than the bytes of a tile: 64 numbers of 56 bits, and one more byte for the bits before.
-const TILE_SIZE: usize = 512;
+/// Bytes in which eight numbers are found: where each starts is a byte, so that no load needs a
+/// check.
+const WINDOW: usize = 256 + 8;
+type Window = [u8; WINDOW];
 
 /// The most digits that are read together, and the most that [`Digits::read`] may write beyond the end of
 /// what was asked for, before and after.
@@ -93,11 +91,10 @@ impl Digits {
     /// multiplied with each digit; the product with a rounded reciprocal is exact as long as the
     /// reciprocal has so many more bits.
     fn division(&self) -> u8 {
-        let width = bits::width(self.radix);
         let others = bits::width(self.radix.pow(self.group - 1));
-        if self.width + others <= POINT && width + POINT < u64::BITS {
+        if self.width + others <= u64::BITS {
             FRACTION
-        } else if self.width + width <= 63 {
+        } else if self.width + bits::width(self.radix) <= 63 {
             LONG
         } else {
             DIVIDES
@@ -125,20 +122,25 @@ impl Digits {
             return Ok(());
         }
         let sound = match (self.group, self.division()) {
-            (1, _) if self.width == 1 => binary(bytes, first, numbers, base, out),
-            (1, _) => self.unpack::<1, LONG, T>(bytes, first, numbers, base, out),
-            (2, FRACTION) => self.unpack::<2, FRACTION, T>(bytes, first, numbers, base, out),
-            (2, LONG) => self.unpack::<2, LONG, T>(bytes, first, numbers, base, out),
-            (2, _) => self.unpack::<2, DIVIDES, T>(bytes, first, numbers, base, out),
-            (3, FRACTION) => self.unpack::<3, FRACTION, T>(bytes, first, numbers, base, out),
-            (3, LONG) => self.unpack::<3, LONG, T>(bytes, first, numbers, base, out),
-            (3, _) => self.unpack::<3, DIVIDES, T>(bytes, first, numbers, base, out),
-            _ if self.radix == 3 => ternary(bytes, first, numbers, base, out),
-            (_, FRACTION) => self.unpack::<5, FRACTION, T>(bytes, first, numbers, base, out),
-            (_, LONG) => self.unpack::<5, LONG, T>(bytes, first, numbers, base, out),
-            _ => self.unpack::<5, DIVIDES, T>(bytes, first, numbers, base, out),
+            (1, _) if self.width == 1 => binary(bytes, first, numbers, out),
+            (1, _) => self.unpack::<1, LONG, T>(bytes, first, numbers, out),
+            (2, FRACTION) => self.unpack::<2, FRACTION, T>(bytes, first, numbers, out),
+            (2, LONG) => self.unpack::<2, LONG, T>(bytes, first, numbers, out),
+            (2, _) => self.unpack::<2, DIVIDES, T>(bytes, first, numbers, out),
+            (3, FRACTION) => self.unpack::<3, FRACTION, T>(bytes, first, numbers, out),
+            (3, LONG) => self.unpack::<3, LONG, T>(bytes, first, numbers, out),
+            (3, _) => self.unpack::<3, DIVIDES, T>(bytes, first, numbers, out),
+            _ if self.radix == 3 => ternary(bytes, first, numbers, out),
+            (_, FRACTION) => self.unpack::<5, FRACTION, T>(bytes, first, numbers, out),
+            (_, LONG) => self.unpack::<5, LONG, T>(bytes, first, numbers, out),
+            _ => self.unpack::<5, DIVIDES, T>(bytes, first, numbers, out),
         };
         if sound {
+            if base > 0 {
+                for digit in out.iter_mut().take(numbers * group) {
+                    *digit = T::of(base + digit.number());
+                }
+            }
             return Ok(());
         }
         let limit = self.radix.pow(self.group);
@@ -151,16 +153,16 @@ impl Digits {
     ///
     /// As a fraction: a number divided by the weight of its highest digit has that digit before
     /// the point; what is behind it, times the radix, has the next one there. The division is a
-    /// multiplication with the rounded up inverse of the weight. That is too much by less than
-    /// the number, in units of the last place, and is multiplied by the radix for each further
-    /// digit: it stays below one unit of the lowest digit.
+    /// multiplication with the rounded up inverse of the weight, 64 bits behind the point, so
+    /// that the upper half of each product is a digit and the lower one what is behind the point.
+    /// That is too much by less than the number, in units of the last place, and is multiplied by
+    /// the radix for each further digit: it stays below one unit of the lowest digit.
     #[inline]
     fn unpack<const GROUP: usize, const DIVISION: u8, T: Lane>(
         &self,
         bytes: &[u8],
         first: usize,
         numbers: usize,
-        base: u64,
         out: &mut [T],
     ) -> bool {
         let Self {
@@ -169,54 +171,65 @@ impl Digits {
             reciprocal,
             ..
         } = *self;
-        let mask = bits::mask(width);
         let weight = radix.pow(GROUP as u32 - 1);
-        let inverse = (1u64 << POINT).div_ceil(weight);
+        let inverse = (u64::MAX / weight).wrapping_add(1);
+        let mask = bits::mask(width);
         let width = width as usize;
-        let bit = first * width;
-        let (mut bytes, shift) = (bytes.get(bit >> 3..).unwrap_or_default(), bit & 7);
-        let mut excess = false;
-        let (groups, _) = out.as_chunks_mut::<GROUP>();
-        let groups = groups.get_mut(..numbers).unwrap_or_default();
-        // A tile has its own bytes, so that no load in it needs a check; a whole number of bytes
-        // later the next one starts at the same bit.
-        let mut tile = [0; TILE_SIZE + 8];
-        for groups in groups.chunks_mut(TILE) {
-            let len = bytes.len().min(TILE * width / 8 + 8);
-            if let (Some(tile), Some(bytes)) = (tile.get_mut(..len), bytes.get(..len)) {
-                tile.copy_from_slice(bytes);
-            }
-            bytes = bytes.get(TILE * width / 8..).unwrap_or_default();
-            let mut bit = shift;
-            for slots in groups {
-                let at = (bit >> 3) & (TILE_SIZE - 1);
+        let (mut at, shift) = (first * width / 8, first * width % 8);
+        // Where in so many bytes eight numbers start, and the power of two that raises each of
+        // them to the top of a word: a product costs less than a shift by a variable.
+        let starts: [(u8, u8); 8] = std::array::from_fn(|number| {
+            let bit = shift + number * width;
+            ((bit >> 3) as u8, bit as u8 & 7)
+        });
+        let mut most = 0;
+        let split = |window: &Window, groups: &mut [[T; GROUP]]| {
+            let mut most = 0;
+            for (slots, (start, down)) in groups.iter_mut().zip(&starts) {
+                let at = usize::from(*start);
                 let mut word = [0; 8];
-                word.copy_from_slice(&tile[at..at + 8]);
-                let mut number = u64::from_le_bytes(word) >> (bit & 7) & mask;
-                bit += width;
+                word.copy_from_slice(&window[at..at + 8]);
+                let mut number = u64::from_le_bytes(word) >> (down & 7) & mask;
+                if GROUP == 1 {
+                    most = most.max(number);
+                    slots[0] = T::of(number);
+                    continue;
+                }
                 if DIVISION == FRACTION {
-                    let mut number = number.wrapping_mul(inverse);
-                    excess |= number >> POINT >= radix;
-                    slots[GROUP - 1] = T::of(base + (number >> POINT));
-                    for slot in slots.iter_mut().take(GROUP - 1).rev() {
-                        number = (number & bits::mask(POINT)) * radix;
-                        *slot = T::of(base + (number >> POINT));
+                    most = most.max(number);
+                    let mut factor = inverse;
+                    for slot in slots.iter_mut().rev() {
+                        let product = u128::from(number) * u128::from(factor);
+                        *slot = T::of((product >> 64) as u64);
+                        (number, factor) = (product as u64, radix);
                     }
                     continue;
                 }
+                most = most.max(number);
                 for slot in slots.iter_mut().take(GROUP - 1) {
                     let quotient = match DIVISION {
                         LONG => ((u128::from(number) * u128::from(reciprocal)) >> 64) as u64,
                         _ => number / radix,
                     };
-                    *slot = T::of(base + (number - quotient * radix));
+                    *slot = T::of(number - quotient * radix);
                     number = quotient;
                 }
-                excess |= number >= radix;
-                slots[GROUP - 1] = T::of(base.wrapping_add(number));
+                slots[GROUP - 1] = T::of(number);
             }
+            most
+        };
+        let (groups, _) = out.as_chunks_mut::<GROUP>();
+        let groups = groups.get_mut(..numbers).unwrap_or_default();
+        for groups in groups.chunks_mut(8) {
+            let bytes = bytes.get(at..).unwrap_or_default();
+            at += width;
+            most = most.max(match (bytes.first_chunk(), groups.first_chunk_mut::<8>()) {
+                (Some(window), Some(groups)) => split(window, groups),
+                (Some(window), None) => split(window, groups),
+                _ => split(&last_window(bytes), groups),
+            });
         }
-        !excess
+        most < radix.pow(GROUP as u32)
     }
 
     /// Packs digits; all calls but the last one for a writer bring whole groups.
@@ -383,7 +396,7 @@ const TERNARY: [[u32; 5]; 256] = {
 };
 
 /// One bit each, eight of them by a table.
-fn binary<T: Lane>(bytes: &[u8], first: usize, numbers: usize, base: u64, out: &mut [T]) -> bool {
+fn binary<T: Lane>(bytes: &[u8], first: usize, numbers: usize, out: &mut [T]) -> bool {
     let (groups, _) = out.as_chunks_mut::<8>();
     let groups = groups.get_mut(..numbers.div_ceil(8)).unwrap_or_default();
     for (groups, at) in groups.chunks_mut(8).zip(0..) {
@@ -392,12 +405,11 @@ fn binary<T: Lane>(bytes: &[u8], first: usize, numbers: usize, base: u64, out: &
             *slots = T::BINARY[usize::from(byte)];
         }
     }
-    add(groups.as_flattened_mut(), base);
     true
 }
 
 /// Three nodes are the commonest radix: five digits to a byte, by a table.
-fn ternary<T: Lane>(bytes: &[u8], first: usize, numbers: usize, base: u64, out: &mut [T]) -> bool {
+fn ternary<T: Lane>(bytes: &[u8], first: usize, numbers: usize, out: &mut [T]) -> bool {
     let bytes = bytes.get(first..).unwrap_or_default();
     let (groups, _) = out.as_chunks_mut::<5>();
     let groups = groups.get_mut(..numbers).unwrap_or_default();
@@ -406,16 +418,17 @@ fn ternary<T: Lane>(bytes: &[u8], first: usize, numbers: usize, base: u64, out: 
         *slots = T::TERNARY[usize::from(*byte)];
         most = most.max(*byte);
     }
-    add(groups.as_flattened_mut(), base);
     most < 243
 }
 
-fn add<T: Lane>(digits: &mut [T], base: u64) {
-    if base > 0 {
-        for digit in digits {
-            *digit = T::of(base + digit.number());
-        }
+/// A copy of what is left, less than a window.
+#[cold]
+fn last_window(bytes: &[u8]) -> Window {
+    let mut window = [0; WINDOW];
+    for (slot, byte) in window.iter_mut().zip(bytes) {
+        *slot = *byte;
     }
+    window
 }
 
 #[cfg(test)]

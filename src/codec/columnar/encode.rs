@@ -62,7 +62,7 @@ fn write_columns(batch: &LeaseBatch, out: &mut Vec<u8>) {
     set_write::write(out, all, &survey.with(Rare::Irregular));
     write_expirations(batch, &survey.with(Rare::OwnExpiration), out);
     starts.finish(&survey.objects, out);
-    let logical = |row: &Row| row.start().logical().into();
+    let logical = |row: &Row| row.logical_start().into();
     let logical_starts = survey.with(Rare::LogicalStart);
     set_write::write(out, all, &logical_starts);
     ints::write(out, &some(rows, &logical_starts, logical));

@@ -42,8 +42,8 @@ pub(super) struct Groups<'a, 'c> {
     /// Steps of ids that follow each other, and how many are left.
     steps: (u64, u64),
     loaded: usize,
-    partitions: Buffer<u32>,
-    bases: Buffer<u64>,
+    partitions: Box<Buffer<u32>>,
+    bases: Box<Buffer<u64>>,
     present: Scan<'a>,
     /// Present partitions without a gap, and how many are left.
     run: (u64, u64),
@@ -71,8 +71,8 @@ impl<'a, 'c> Groups<'a, 'c> {
             ids: section.steps.scan(step)?,
             steps: (0, 0),
             loaded: usize::MAX,
-            partitions: buffer(0),
-            bases: buffer(0),
+            partitions: Box::new(buffer(0)),
+            bases: Box::new(buffer(0)),
             present: objects.present.scan(place.slot)?,
             run: (0, 0),
             start: place.before,
@@ -83,17 +83,77 @@ impl<'a, 'c> Groups<'a, 'c> {
         })
     }
 
-    /// The next leases of one object, at most so many.
+    /// Passes on the next `len` leases.
     #[inline(always)]
-    pub(super) fn segment(&mut self, most: usize) -> Result<Segment, DecodeError> {
+    pub(super) fn segments(
+        &mut self,
+        mut len: usize,
+        mut visit: impl FnMut(Segment),
+    ) -> Result<(), DecodeError> {
+        while len > 0 {
+            len -= self.whole_objects(len, &mut visit);
+            if len > 0 {
+                let segment = self.segment(len)?;
+                len -= segment.len;
+                visit(segment);
+            }
+        }
+        Ok(())
+    }
+
+    /// Passes on objects that lack no lease and follow each other by the usual step, as long as
+    /// they do not need more than `most` leases; returns how many they had.
+    #[inline(always)]
+    fn whole_objects(&mut self, most: usize, visit: &mut impl FnMut(Segment)) -> usize {
+        let in_block = self.next % BLOCK;
+        let (slot, present) = self.run;
+        let (first_step, steps) = self.steps;
+        let at_start = self.given == self.end && slot == self.end;
+        let Some(section) = self.objects.sections.get(self.section) else {
+            return 0;
+        };
+        if !at_start || self.loaded != self.next - in_block {
+            return 0;
+        }
+        let block = in_block..BLOCK;
+        let partitions = self.partitions.get(block.clone()).unwrap_or_default();
+        let bases = self.bases.get(block).unwrap_or_default();
+        let most = (most as u64).min(present);
+        let (mut given, mut step, mut last) = (0, first_step, 0);
+        for (partitions, base) in partitions.iter().zip(bases) {
+            let len = u64::from(*partitions);
+            if given + len > most || step - first_step == steps {
+                break;
+            }
+            visit(Segment {
+                first: GroupId::first_of(section.kind, section.id(step)),
+                len: len as usize,
+                base: *base,
+            });
+            (given, step, last) = (given + len, step + 1, len);
+        }
+        if given > 0 {
+            let objects = step - first_step;
+            self.next += objects as usize;
+            self.steps = (step, steps - objects);
+            self.run = (slot + given, present - given);
+            self.end += given;
+            self.start = self.end - last;
+            self.given = self.end;
+            self.first = GroupId::first_of(section.kind, section.id(step - 1));
+        }
+        given as usize
+    }
+
+    /// The next leases of one object, at most so many.
+    #[inline]
+    fn segment(&mut self, most: usize) -> Result<Segment, DecodeError> {
         if self.run.1 == 0 {
             self.run = (self.present.run()?).ok_or_else(|| self.wrong("too few partitions"))?;
         }
         let (slot, left) = self.run;
         while slot >= self.end {
-            if !self.next_by_step() {
-                self.object()?;
-            }
+            self.object()?;
         }
         let len = left.min(self.end - slot).min(most as u64);
         self.run = (slot + len, left - len);
@@ -105,35 +165,7 @@ impl<'a, 'c> Groups<'a, 'c> {
         })
     }
 
-    /// Goes to the next object if it is in the same block and follows by the usual step; false
-    /// if [`object`](Self::object) has to look.
-    #[inline(always)]
-    fn next_by_step(&mut self) -> bool {
-        let in_block = self.next % BLOCK;
-        let (step, left) = self.steps;
-        let usual = (self.given == self.end) & (in_block > 0) & (left > 0);
-        let (Some(partitions), Some(base)) =
-            (self.partitions.get(in_block), self.bases.get(in_block))
-        else {
-            return false;
-        };
-        let Some(section) = self.objects.sections.get(self.section) else {
-            return false;
-        };
-        if !usual || self.loaded != self.next - in_block {
-            return false;
-        }
-        self.next += 1;
-        self.start = self.end;
-        self.end += u64::from(*partitions);
-        self.base = *base;
-        self.steps = (step + 1, left - 1);
-        self.first = GroupId::first_of(section.kind, section.id(step));
-        true
-    }
-
     /// Goes to the next object.
-    #[cold]
     fn object(&mut self) -> Result<(), DecodeError> {
         self.check_last_partition()?;
         let number = self.next;

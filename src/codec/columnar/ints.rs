@@ -114,15 +114,16 @@ impl<'a> Ints<'a> {
         Ok(out.get_mut(skip..skip + (to - from)).unwrap_or_default())
     }
 
-    /// The same; returns where in the buffer they start.
+    /// The same, as many as there is room for and twice the largest group less; returns where in
+    /// the buffer they start.
     #[inline]
     pub(super) fn read_at<T: Lane>(
         &self,
         from: usize,
         to: usize,
-        out: &mut Buffer<T>,
+        out: &mut [T],
     ) -> Result<usize, DecodeError> {
-        if from > to || to > self.len || to - from > BLOCK {
+        if from > to || to > self.len || to - from + 2 * MAX_GROUP > out.len() {
             let (field, count) = (self.field, self.len);
             let what = format!("numbers {from} to {to} of {count} are asked for");
             return Err(invalid(self.offset, field, what));

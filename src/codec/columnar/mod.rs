@@ -17,6 +17,7 @@ mod ints;
 mod layout;
 mod nodes;
 mod notes;
+mod picks;
 mod rows;
 mod sample;
 mod scan;

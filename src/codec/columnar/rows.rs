@@ -10,8 +10,9 @@ use super::digits::Lane;
 use super::groups::{Groups, Place};
 use super::ints::{Buffer, Ints, buffer};
 use super::layout::{Columns, Sparse};
+use super::picks::Picks;
 use super::scan::Scan;
-use super::set::{Mask, WORDS, each_one};
+use super::set::{Mask, WORDS, each_one, is_in};
 
 /// A cursor over the rows of a batch.
 pub(super) struct Rows<'a, 'c> {
@@ -19,15 +20,18 @@ pub(super) struct Rows<'a, 'c> {
     common: HybridTimestamp,
     groups: Groups<'a, 'c>,
     at: usize,
-    rare_holders: Option<SparseScan<'a, 'c>>,
-    candidates: SparseScan<'a, 'c>,
-    unaccepted: Scan<'a>,
-    irregular: Scan<'a>,
-    expirations: SparseScan<'a, 'c>,
-    expiration_logicals: SparseScan<'a, 'c>,
+    rare_holders: Option<Picks<'a, 'c>>,
+    /// Where many have one.
+    candidates: Option<SparseScan<'a, 'c>>,
+    /// Where few do.
+    few_candidates: Option<Picks<'a, 'c>>,
+    unaccepted: Picks<'a, 'c>,
+    irregular: Picks<'a, 'c>,
+    expirations: Picks<'a, 'c>,
+    expiration_logicals: Picks<'a, 'c>,
     event: SparseScan<'a, 'c>,
-    odd_starts: SparseScan<'a, 'c>,
-    start_logicals: SparseScan<'a, 'c>,
+    odd_starts: Picks<'a, 'c>,
+    start_logicals: Picks<'a, 'c>,
     buffers: Box<Buffers>,
 }
 
@@ -39,7 +43,7 @@ struct Buffers {
     /// Starts, relative or not.
     starts: Buffer<u64>,
     /// Numbers at some positions.
-    some: Buffer<u64>,
+    events: Buffer<u64>,
     names: Buffer<u32>,
 }
 
@@ -51,31 +55,35 @@ impl<'a, 'c> Rows<'a, 'c> {
         place: Place,
     ) -> Result<Self, DecodeError> {
         let row = place.row as u64;
-        let expirations = SparseScan::at(&columns.expirations, row)?;
-        let own = expirations.scan.rank();
+        let expirations = Picks::at(&columns.expirations, row)?;
+        let rare = columns.rare_holders.as_ref();
+        let few = columns.candidates.set.is_few();
+        let candidates = Some(&columns.candidates);
+        let (many, few) = match few {
+            true => (None, candidates),
+            false => (candidates, None),
+        };
         Ok(Self {
             columns,
             common,
             groups: Groups::at(&columns.objects, place)?,
             at: place.row,
-            rare_holders: match &columns.rare_holders {
-                Some(rare) => Some(SparseScan::at(rare, row)?),
-                None => None,
-            },
-            candidates: SparseScan::at(&columns.candidates, row)?,
-            unaccepted: columns.unaccepted.scan(row)?,
-            irregular: columns.irregular.scan(row)?,
-            expiration_logicals: SparseScan::at(&columns.expiration_logicals, own)?,
+            rare_holders: rare.map(|rare| Picks::at(rare, row)).transpose()?,
+            candidates: many.map(|many| SparseScan::at(many, row)).transpose()?,
+            few_candidates: few.map(|few| Picks::at(few, row)).transpose()?,
+            unaccepted: Picks::of(&columns.unaccepted, row)?,
+            irregular: Picks::of(&columns.irregular, row)?,
+            expiration_logicals: Picks::at(&columns.expiration_logicals, expirations.rank())?,
             expirations,
             event: SparseScan::at(&columns.event, row)?,
-            odd_starts: SparseScan::at(&columns.odd_starts, row)?,
-            start_logicals: SparseScan::at(&columns.start_logicals, row)?,
+            odd_starts: Picks::at(&columns.odd_starts, row)?,
+            start_logicals: Picks::at(&columns.start_logicals, row)?,
             buffers: Box::new(Buffers {
                 holders: buffer(0),
                 candidates: buffer(0),
                 offsets: buffer(0),
                 starts: buffer(0),
-                some: buffer(0),
+                events: buffer(0),
                 names: buffer(0),
             }),
         })
@@ -91,29 +99,25 @@ impl<'a, 'c> Rows<'a, 'c> {
             candidates,
             offsets,
             starts,
-            some,
+            events,
             names,
         } = &mut *self.buffers;
 
         let holders = columns.holders.read(from, to, holders)?;
         if let (Some(frequent), Some(rare)) = (&columns.frequent, &mut self.rare_holders) {
-            let mut mask = [0; WORDS];
-            let rare = rare.read(len, &mut mask, some)?;
-            name_holders(columns, frequent, holders, &mask, rare)?;
+            name_holders(frequent, holders);
+            take_rare(columns, frequent, (from, to), holders, rare)?;
         }
 
-        let mut mask = [0; WORDS];
-        let (skip, count) = self.candidates.read_at(len, &mut mask, names)?;
-        let names = names.get(skip..skip + count).unwrap_or_default();
-        // Few are written over rows without one, below.
-        let with_candidates = 8 * count > len;
-        if with_candidates {
+        if let Some(many) = &mut self.candidates {
+            let mut mask = [0; WORDS];
+            let names = many.read(len, &mut mask, names)?;
             expand(&mask, names, candidates);
         }
 
         let mut eventful = [0; WORDS];
         let quiet = from - self.event.scan.rank() as usize;
-        let events = self.event.read(len, &mut eventful, some)?;
+        let events = self.event.read(len, &mut eventful, events)?;
         let offsets = (columns.offsets).read(quiet, quiet + len - events.len(), offsets)?;
         let with_events = !events.is_empty();
         let starts: &[u64] = if with_events {
@@ -131,132 +135,138 @@ impl<'a, 'c> Rows<'a, 'c> {
             checked: !columns.may_start_too_late(),
             offset: columns.offsets.offset(),
         };
-        match with_candidates {
-            false => dense.rows::<false>(len, groups, out)?,
-            true => dense.rows::<true>(len, groups, out)?,
+        match self.candidates {
+            None => dense.rows::<false>(len, groups, out)?,
+            Some(_) => dense.rows::<true>(len, groups, out)?,
         }
         let rows = out.get_mut(first..).unwrap_or_default();
         patch(rows, &eventful, events, |row, start| {
-            row.set_start(timestamp(start, 0));
+            row.set_start(start << 16);
         });
-        if !with_candidates {
-            patch(rows, &mask, names, |row, candidate| {
-                let (holder, _, flags) = row.words();
-                let flags = flags & !PROLONGABLE;
-                *row = Row::from_words(row.group(), row.start(), holder, candidate, flags);
-            });
-        }
 
-        let mut odd = [0; WORDS];
-        let odd_starts = self.odd_starts.read(len, &mut odd, some)?;
-        if !odd_starts.is_empty() {
-            let least = columns.offsets.least();
-            let eventful = with_events.then_some(&eventful);
-            check_odd(columns, &odd, eventful, starts, least)?;
-            patch(rows, &odd, odd_starts, |row, start| {
-                row.set_start(timestamp(start, 0));
-            });
+        let least = columns.offsets.least();
+        let mut two_starts = false;
+        self.odd_starts.each(to as u64, |at, start| {
+            let at = at as usize - from;
+            if let Some(row) = rows.get_mut(at) {
+                let event = with_events && is_in(&eventful, at);
+                two_starts |= event || starts.get(at) != Some(&least);
+                row.set_start(start << 16);
+            }
+        })?;
+        if two_starts {
+            let offset = columns.odd_starts.set.offset();
+            let what = "an odd start has another start as well";
+            return Err(invalid(offset, "odd starts", what));
         }
-        self.patches(rows)?;
+        self.patches(from, rows)?;
         self.at = to;
         Ok(())
     }
 
-    /// What few rows have.
-    fn patches(&mut self, rows: &mut [Row]) -> Result<(), DecodeError> {
+    /// What few rows have; `from` is the number of the first of them.
+    fn patches(&mut self, from: usize, rows: &mut [Row]) -> Result<(), DecodeError> {
         let columns = self.columns;
-        let some = &mut self.buffers.some;
-        let mut logical = [0; WORDS];
-        let logicals = self.start_logicals.read(rows.len(), &mut logical, some)?;
-        if columns.may_start_at_zero() {
-            check_zero(columns, rows, &logical)?;
+        let to = (from + rows.len()) as u64;
+        let at = |position: u64| position as usize - from;
+        if let Some(few) = &mut self.few_candidates {
+            few.each(to, |position, candidate| {
+                if let Some(row) = rows.get_mut(at(position)) {
+                    row.set_candidate(candidate as u32);
+                }
+            })?;
         }
-        patch(rows, &logical, logicals, |row, logical| {
-            row.set_start(timestamp(physical(row.start()), logical as u16));
-        });
-        for (scan, flag) in [
+        if columns.may_start_at_zero() {
+            self.logicals_or_zero(from, rows)?;
+        } else {
+            self.start_logicals.each(to, |position, logical| {
+                if let Some(row) = rows.get_mut(at(position)) {
+                    row.set_start(row.packed_start() | logical);
+                }
+            })?;
+        }
+        for (picks, flag) in [
             (&mut self.unaccepted, ACCEPTED),
             (&mut self.irregular, PROLONGABLE),
         ] {
-            let mut mask = [0; WORDS];
-            if scan.block(rows.len(), &mut mask)? > 0 {
-                each_one(&mask, |at| {
-                    if let Some(row) = rows.get_mut(at) {
-                        let (holder, candidate, flags) = row.words();
-                        let (group, start) = (row.group(), row.start());
-                        *row = Row::from_words(group, start, holder, candidate, flags ^ flag);
-                    }
-                });
-            }
+            picks.each(to, |position, _| {
+                if let Some(row) = rows.get_mut(at(position)) {
+                    row.flip(flag);
+                }
+            })?;
         }
-        let mut own = [0; WORDS];
-        let physicals = self.expirations.read(rows.len(), &mut own, some)?;
-        if physicals.is_empty() {
-            return Ok(());
-        }
-        let mut expirations = [0; super::ints::BLOCK];
-        for (slot, physical) in expirations.iter_mut().zip(&*physicals) {
-            *slot = *physical << 16;
-        }
-        let expirations = expirations.get_mut(..physicals.len()).unwrap_or_default();
-        let mut mask = [0; WORDS];
-        let len = expirations.len();
-        let logicals = self.expiration_logicals.read(len, &mut mask, some)?;
-        patch(expirations, &mask, logicals, |expiration, logical| {
-            *expiration |= logical;
-        });
         let common = self.common.composite();
-        if let Some(wrong) = expirations.iter().find(|own| **own == common || **own == 0) {
-            let what = match wrong {
-                0 => "a timestamp of 0 means \"none\"".to_owned(),
-                _ => format!("the common expiration {} as an own one", self.common),
+        let mut rank = self.expirations.rank();
+        let (mut failed, mut wrong) = (None, None);
+        self.expirations.each(to, |position, physical| {
+            let logical = match self.expiration_logicals.take(rank) {
+                Ok(logical) => logical.unwrap_or(0),
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    0
+                }
+            };
+            rank += 1;
+            let own = physical << 16 | logical;
+            let own = HybridTimestamp::from_composite(own).ok();
+            if own.is_none_or(|own| own.composite() == common) {
+                wrong = Some(own);
+            }
+            if let Some(row) = rows.get_mut(at(position)) {
+                row.set_expiration(own);
+            }
+        })?;
+        if let Some(error) = failed {
+            return Err(error);
+        }
+        if let Some(own) = wrong {
+            let what = match own {
+                None => "a timestamp of 0 means \"none\"".to_owned(),
+                Some(_) => format!("the common expiration {} as an own one", self.common),
             };
             let offset = columns.expirations.numbers.offset();
             return Err(invalid(offset, "expirations", what));
         }
-        patch(rows, &own, expirations, |row, expiration| {
-            let own = HybridTimestamp::from_composite(expiration).ok();
-            *row = Row::new(
-                row.group(),
-                row.start(),
-                own,
-                row.holder(),
-                row.candidate(),
-                row.accepted(),
-                row.prolongable(),
-            );
-        });
+        Ok(())
+    }
+
+    /// Logical parts of starts; a lease may start at physical 0 only with one.
+    #[cold]
+    fn logicals_or_zero(&mut self, from: usize, rows: &mut [Row]) -> Result<(), DecodeError> {
+        for (row, position) in rows.iter_mut().zip(from as u64..) {
+            let logical = self.start_logicals.take(position)?;
+            row.set_start(row.packed_start() | logical.unwrap_or(0));
+            if row.packed_start() == 0 {
+                let what = format!("{}: a timestamp of 0 means \"none\"", row.group());
+                let offset = self.columns.offsets.offset();
+                return Err(invalid(offset, "start offsets", what));
+            }
+        }
         Ok(())
     }
 
     /// Checks, behind the last row, that nothing is left.
     pub(super) fn finish(&mut self) -> Result<(), DecodeError> {
         self.groups.finish()?;
-        let sparse = [
-            &mut self.candidates,
+        self.event.scan.finish()?;
+        if let Some(candidates) = &mut self.candidates {
+            candidates.scan.finish()?;
+        }
+        let picks = [
+            &mut self.unaccepted,
+            &mut self.irregular,
             &mut self.expirations,
             &mut self.expiration_logicals,
-            &mut self.event,
             &mut self.odd_starts,
             &mut self.start_logicals,
         ];
-        for column in sparse.into_iter().chain(&mut self.rare_holders) {
-            column.scan.finish()?;
+        let candidates = &mut self.few_candidates;
+        let picks = picks.into_iter().chain(candidates);
+        for picks in picks.chain(&mut self.rare_holders) {
+            picks.finish()?;
         }
-        self.unaccepted.finish()?;
-        self.irregular.finish()
+        Ok(())
     }
-}
-
-/// A timestamp; 0.1 stands for 0.0, which no lease starts at.
-#[inline]
-fn timestamp(physical: u64, logical: u16) -> HybridTimestamp {
-    HybridTimestamp::from_checked(physical << 16 | u64::from(logical))
-}
-
-/// The physical part of a start without a logical one.
-fn physical(start: HybridTimestamp) -> u64 {
-    start.physical()
 }
 
 /// Calls `set` with each item in a mask and its number.
@@ -274,76 +284,45 @@ fn patch<T, N: Copy>(items: &mut [T], mask: &Mask, numbers: &[N], mut set: impl 
 }
 
 /// Turns digits into nodes where they stand for the frequent ones only.
-fn name_holders(
-    columns: &Columns<'_>,
-    frequent: &[u32],
-    holders: &mut [u32],
-    mask: &Mask,
-    rare: &[u64],
-) -> Result<(), DecodeError> {
-    let mut wrong = false;
-    patch(holders, mask, rare, |digit, node| {
-        wrong |= *digit != 0 || frequent.binary_search(&(node as u32)).is_ok();
-    });
-    if wrong {
-        let offset = columns.frequent_set.offset();
-        let what = "a rare holder that is frequent, or has a digit as well";
-        return Err(invalid(offset, "rare holders", what));
-    }
+fn name_holders(frequent: &[u32], holders: &mut [u32]) {
     match *frequent {
         // After a failover of one of three nodes: without a look into the table.
         [first, second] => {
             let both = first ^ second;
-            for digit in holders.iter_mut() {
+            for digit in holders {
                 *digit = first ^ both & 0u32.wrapping_sub(*digit);
             }
         }
         _ => {
-            for digit in holders.iter_mut() {
+            for digit in holders {
                 *digit = frequent.get(*digit as usize).copied().unwrap_or(0);
             }
         }
     }
-    patch(holders, mask, rare, |holder, node| *holder = node as u32);
-    Ok(())
 }
 
-/// Odd starts stand over a zero digit, and never over the event's.
-#[cold]
-fn check_odd(
+/// Puts the rare holders among those of the rows `from..to`; they stand over the digit 0.
+fn take_rare(
     columns: &Columns<'_>,
-    odd: &Mask,
-    eventful: Option<&Mask>,
-    starts: &[u64],
-    least: u64,
+    frequent: &[u32],
+    (from, to): (usize, usize),
+    holders: &mut [u32],
+    rare: &mut Picks<'_, '_>,
 ) -> Result<(), DecodeError> {
     let mut wrong = false;
-    each_one(odd, |at| {
-        let event = eventful.is_some_and(|mask| {
-            let word = mask.get(at / 64).copied().unwrap_or(0);
-            word >> (at % 64) & 1 == 1
-        });
-        wrong |= event || starts.get(at) != Some(&least);
-    });
+    rare.each(to as u64, |at, node| {
+        if let Some(holder) = holders.get_mut(at as usize - from) {
+            wrong |= Some(&*holder) != frequent.first();
+            wrong |= frequent.binary_search(&(node as u32)).is_ok();
+            *holder = node as u32;
+        }
+    })?;
     if !wrong {
         return Ok(());
     }
-    let offset = columns.odd_starts.set.offset();
-    let what = "an odd start has another start as well";
-    Err(invalid(offset, "odd starts", what))
-}
-
-/// A lease may start at physical 0 only with a logical part.
-#[cold]
-fn check_zero(columns: &Columns<'_>, rows: &[Row], logical: &Mask) -> Result<(), DecodeError> {
-    for (at, row) in rows.iter().enumerate() {
-        let word = logical.get(at / 64).copied().unwrap_or(0);
-        if row.start() == HybridTimestamp::MIN && word >> (at % 64) & 1 == 0 {
-            let what = format!("{}: a timestamp of 0 means \"none\"", row.group());
-            return Err(invalid(columns.offsets.offset(), "start offsets", what));
-        }
-    }
-    Ok(())
+    let offset = columns.frequent_set.offset();
+    let what = "a rare holder that is frequent, or has a digit as well";
+    Err(invalid(offset, "rare holders", what))
 }
 
 impl Columns<'_> {
@@ -375,30 +354,16 @@ impl<'a, 'c> SparseScan<'a, 'c> {
 
     /// Which of the next `len` rows have a number, and the numbers.
     #[inline]
-    fn read<'b>(
+    fn read<'b, T: Lane>(
         &mut self,
         len: usize,
         mask: &mut Mask,
-        out: &'b mut Buffer<u64>,
-    ) -> Result<&'b mut [u64], DecodeError> {
-        let (skip, count) = self.read_at(len, mask, out)?;
-        Ok(out.get_mut(skip..skip + count).unwrap_or_default())
-    }
-
-    /// The same; returns where in the buffer the numbers start, and how many there are.
-    #[inline]
-    fn read_at<T: Lane>(
-        &mut self,
-        len: usize,
-        mask: &mut Mask,
-        out: &mut Buffer<T>,
-    ) -> Result<(usize, usize), DecodeError> {
+        out: &'b mut Buffer<T>,
+    ) -> Result<&'b [T], DecodeError> {
         let from = self.scan.rank() as usize;
-        let count = self.scan.block(len, mask)?;
-        if count == 0 {
-            return Ok((0, 0));
+        match self.scan.block(len, mask)? {
+            0 => Ok(&[]),
+            count => Ok(self.numbers.read(from, from + count, out)?),
         }
-        let skip = self.numbers.read_at(from, from + count, out)?;
-        Ok((skip, count))
     }
 }

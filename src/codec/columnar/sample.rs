@@ -19,7 +19,7 @@ pub(super) struct Sample<'r> {
 impl Sample<'_> {
     /// Physical part of its start.
     pub(super) fn start(&self) -> u64 {
-        self.row.start().physical()
+        self.row.physical_start()
     }
 
     /// How much later that is than the earliest of its object.
@@ -62,7 +62,7 @@ pub(super) fn sample(rows: &[Row]) -> Sampled<'_> {
         let own = rows.get(next - first..).unwrap_or_default();
         len = object_len(own, len);
         let own = own.get(..len).unwrap_or_default();
-        let starts = own.iter().map(|row| row.start().physical());
+        let starts = own.iter().map(|row| row.physical_start());
         let earliest = starts.min().unwrap_or(0);
         last_base = earliest.max(last_base);
         let step = if all <= 2 * ROWS {

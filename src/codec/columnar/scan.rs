@@ -4,7 +4,7 @@
 use super::super::error::{DecodeError, Defect};
 use super::super::reader::fault;
 use super::bits;
-use super::set::{ALL, BITMAP, MEMBERS, Mask, NONE, OTHERS, Set, WORDS, nth_one};
+use super::set::{ALL, BITMAP, MEMBERS, Mask, NONE, OTHERS, Set, WORDS, each_one, nth_one};
 
 /// A cursor over coded positions. The high bits are in unary: position i with high part h has the
 /// bit h + i set.
@@ -108,6 +108,47 @@ impl<'a> Coded<'a> {
             return Err(self.set.wrong(what));
         }
         Ok(position)
+    }
+
+    /// Finds the next positions and passes them; returns how many there were.
+    fn ahead(&mut self, out: &mut [u64]) -> Result<usize, DecodeError> {
+        let Set {
+            low, lows, highs, ..
+        } = self.set;
+        let (universe, coded) = (self.set.universe, self.set.coded);
+        let before = self.clone();
+        // Positions ascend as long as none is below the next one that may come.
+        let (mut next, mut wrong) = (self.passed.map_or(0, |passed| passed + 1), false);
+        let mut count = 0;
+        self.next = None;
+        for slot in out {
+            if self.index == coded {
+                break;
+            }
+            while self.word == 0 && 8 * self.word_at < highs.len() {
+                self.word_at += 1;
+                self.word = bits::load(highs, 8 * self.word_at);
+            }
+            wrong |= self.word == 0;
+            let bit = 64 * self.word_at as u64 + u64::from(self.word.trailing_zeros());
+            let below = bits::number(lows, self.index as usize * low as usize, low);
+            let position = bit.wrapping_sub(self.index) << low | below;
+            wrong |= position < next || position >= universe;
+            (*slot, next) = (position, position.wrapping_add(1));
+            self.index += 1;
+            self.word &= self.word.wrapping_sub(1);
+            count += 1;
+        }
+        if wrong {
+            // One after the other, to tell what is wrong.
+            *self = before;
+            for _ in 0..count {
+                self.peek()?;
+                self.step();
+            }
+        }
+        self.passed = next.checked_sub(1);
+        Ok(count)
     }
 
     /// Passes the position that [`peek`](Self::peek) gave.
@@ -214,6 +255,45 @@ impl<'a> Scan<'a> {
             }
         };
         self.rank += count as u64;
+        Ok(count)
+    }
+
+    /// Whether all positions were passed.
+    #[inline]
+    pub(super) fn at_end(&self) -> bool {
+        self.at >= self.coded.set.universe || self.coded.set.kind == NONE
+    }
+
+    /// Finds the next members, at least one if any is left, and passes them; returns how many.
+    pub(super) fn ahead(&mut self, out: &mut [u64]) -> Result<usize, DecodeError> {
+        let set = self.coded.set;
+        let mut count = 0;
+        match set.kind {
+            NONE => {}
+            MEMBERS => {
+                count = self.coded.ahead(out)?;
+                self.rank += count as u64;
+                let last = out.get(..count).and_then(<[u64]>::last);
+                self.at = match last {
+                    Some(last) if self.coded.index < set.coded => last + 1,
+                    _ => set.universe,
+                };
+            }
+            _ => {
+                while count == 0 && self.at < set.universe {
+                    let (from, left) = (self.at, set.universe - self.at);
+                    let mut mask = [0; WORDS];
+                    self.block(out.len().min(left as usize), &mut mask)?;
+                    let mut out = out.iter_mut();
+                    each_one(&mask, |bit| {
+                        if let Some(slot) = out.next() {
+                            *slot = from + bit as u64;
+                            count += 1;
+                        }
+                    });
+                }
+            }
+        }
         Ok(count)
     }
 

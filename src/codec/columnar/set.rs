@@ -135,6 +135,11 @@ impl<'a> Set<'a> {
         self.kind == NONE
     }
 
+    /// Whether there are few members, each of them coded, or none.
+    pub(super) fn is_few(&self) -> bool {
+        matches!(self.kind, MEMBERS | NONE)
+    }
+
     /// Whether every position is a member.
     pub(super) fn is_all(&self) -> bool {
         self.kind == ALL
@@ -248,6 +253,13 @@ pub(super) fn nth_one(mut word: u64, n: u64) -> u64 {
         word &= word.wrapping_sub(1);
     }
     word.trailing_zeros().into()
+}
+
+/// Whether a bit of a mask is set.
+#[inline]
+pub(super) fn is_in(mask: &Mask, at: usize) -> bool {
+    mask.get(at / 64)
+        .is_some_and(|word| word >> (at % 64) & 1 == 1)
 }
 
 /// Calls `visit` with the position of each one in a mask, ascending.

@@ -124,7 +124,7 @@ impl Event {
     ) -> (u64, u64) {
         let (mut bits, mut others) = (0, 0);
         for ((row, distance), slot) in rows.iter().zip(distances).zip(lates) {
-            let late = row.start().physical().wrapping_sub(self.first);
+            let late = row.physical_start().wrapping_sub(self.first);
             *slot = late;
             let beyond = u64::from(*distance > limit);
             let own = beyond & u64::from(late <= self.spread);
@@ -236,7 +236,7 @@ impl Bases {
             let base = self.base;
             let slots = out.get_mut(at..at + own.len()).unwrap_or_default();
             for (row, slot) in own.iter().zip(slots) {
-                let distance = row.start().physical().wrapping_sub(base);
+                let distance = row.physical_start().wrapping_sub(base);
                 *slot = distance;
                 beyond |= distance | limit.wrapping_sub(distance);
             }
@@ -294,7 +294,7 @@ impl StartColumns {
                 if *distance > limit {
                     *distance = 0;
                     self.odd.push(at);
-                    self.odd_starts.push(row.start().physical());
+                    self.odd_starts.push(row.physical_start());
                 }
             }
         }
@@ -338,7 +338,7 @@ impl StartColumns {
                 if *offset > limit {
                     *offset = 0;
                     self.odd.push(self.row + at as u64);
-                    self.odd_starts.push(row.start().physical());
+                    self.odd_starts.push(row.physical_start());
                 }
             }
         }

@@ -133,7 +133,7 @@ impl<'r> Survey<'r> {
             for row in rows.iter().rev() {
                 let (_, candidate, flags) = row.words();
                 let own = row.own_expiration().map_or(0, HybridTimestamp::composite);
-                let logical = u64::from(row.start().logical());
+                let logical = u64::from(row.logical_start());
                 let any = own | logical | u64::from(odd(candidate, flags));
                 rare = rare << 1 | u64::from(any != 0);
                 *with_candidate = *with_candidate << 1 | u64::from(has_candidate(candidate));
@@ -156,7 +156,7 @@ impl<'r> Survey<'r> {
         let own = row.own_expiration().is_some_and(|own| own != self.common);
         u64::from(odd(candidate, flags))
             | u64::from(own) << Rare::OwnExpiration as u32
-            | u64::from(row.start().logical() != 0) << Rare::LogicalStart as u32
+            | u64::from(row.logical_start() != 0) << Rare::LogicalStart as u32
     }
 
     /// Positions of the leases with a property.
@@ -183,7 +183,7 @@ fn fold_starts(rows: &[Row], mut look_at: impl FnMut(&Row)) -> u64 {
     let (fours, rest) = rows.as_chunks::<4>();
     for rows in fours {
         for (earliest, row) in earliest.iter_mut().zip(rows) {
-            *earliest = row.start().composite().min(*earliest);
+            *earliest = row.packed_start().min(*earliest);
             look_at(row);
         }
     }
@@ -191,7 +191,7 @@ fn fold_starts(rows: &[Row], mut look_at: impl FnMut(&Row)) -> u64 {
     let earliest = a.min(b).min(c.min(d));
     rest.iter().fold(earliest, |earliest, row| {
         look_at(row);
-        row.start().composite().min(earliest)
+        row.packed_start().min(earliest)
     })
 }
 

@@ -265,8 +265,8 @@ impl Leases<'_> {
                 self.varint(expiration.logical().into());
             }
         }
-        self.varint(expiration.physical() as i64 - row.start().physical() as i64);
-        self.varint(row.start().logical().into());
+        self.varint(expiration.physical() as i64 - row.physical_start() as i64);
+        self.varint(row.logical_start().into());
     }
 
     fn holes(&mut self, count: usize) {

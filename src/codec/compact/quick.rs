@@ -112,8 +112,13 @@ impl Reading {
         if period < least || start.wrapping_sub(1) >= MAX_PHYSICAL || nodes == UNKNOWN {
             return None;
         }
-        let start = HybridTimestamp::from_composite(start << 16).ok()?;
-        let row = Row::from_words(group, start, nodes as u32, (nodes >> 32) as u32, flags);
+        let row = Row::from_words(
+            group,
+            start << 16,
+            nodes as u32,
+            (nodes >> 32) as u32,
+            flags,
+        );
         Some((row, len))
     }
 }
@@ -162,7 +167,7 @@ impl Writing {
         let none = self.candidates.len() - 1;
         let candidate = self.candidates[none.min(candidate as usize)];
         let head = u64::from(flags) + self.holders[holder as usize] + candidate;
-        let start = row.start().composite();
+        let start = row.packed_start();
         if start & 0xFFFF != 0 || head >= TOO_LARGE {
             return None;
         }

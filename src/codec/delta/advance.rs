@@ -191,7 +191,8 @@ impl Changes {
         let replaced = self.replaced.iter().map(|(_, _, after)| after);
         let lifetime = lifetime(replaced.chain(&self.added));
         let replaced = self.replaced.iter().map(|(position, before, after)| {
-            let same = before.start() == after.start() && before.holder() == after.holder();
+            let same =
+                before.packed_start() == after.packed_start() && before.holder() == after.holder();
             (*position, said(after, same, lifetime, common))
         });
         let replaced = replaced.collect();

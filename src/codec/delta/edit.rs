@@ -138,7 +138,7 @@ impl Edit {
         }
         for (position, row) in &self.replaced {
             if let Some(old) = old(*position)
-                && (old.start() != row.start() || old.words() != row.words())
+                && (old.packed_start() != row.packed_start() || old.words() != row.words())
             {
                 push(row.group(), Some(old), Some(row));
             }

@@ -43,7 +43,7 @@ pub(crate) fn encode(batch: &LeaseBatch, out: &mut Vec<u8>) -> Result<(), Encode
         let (flags, times) = head.split_at_mut(2);
         flags.copy_from_slice(&[row.accepted().into(), row.prolongable().into()]);
         let (start, expiration) = times.split_at_mut(8);
-        start.copy_from_slice(&row.start().composite().to_le_bytes());
+        start.copy_from_slice(&row.packed_start().to_le_bytes());
         let until = row.expiration(batch.common_expiration());
         expiration.copy_from_slice(&until.composite().to_le_bytes());
         out.extend_from_slice(&head);
