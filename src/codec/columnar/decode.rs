@@ -26,8 +26,16 @@ pub(crate) fn decode_verified(bytes: &[u8], max_leases: usize) -> Result<Decoded
         // batch that is small for it are reserved as they come.
         rows.reserve(leases.min(bytes.len().saturating_mul(EXPECTED)));
         let mut scan = Rows::at(columns, layout.common, Place::default())?;
+        let mut near = Vec::new();
         while rows.len() < leases {
-            scan.block(BLOCK.min(leases - rows.len()), &mut rows)?;
+            let len = BLOCK.min(leases - rows.len());
+            if leases < FAR {
+                scan.block(len, &mut rows)?;
+            } else {
+                near.clear();
+                scan.block(len, &mut near)?;
+                rows.extend_from_slice(&near);
+            }
         }
         scan.finish()?;
     }
@@ -41,3 +49,7 @@ pub(crate) fn decode_verified(bytes: &[u8], max_leases: usize) -> Result<Decoded
 
 /// Leases to a byte for which all rows are reserved at once.
 const EXPECTED: usize = 2;
+
+/// Leases whose rows are more than a core's own caches hold. Single rows would wait for the lines
+/// they are written to; a block that was written nearby is copied in whole lines.
+const FAR: usize = 1 << 16;
