@@ -119,3 +119,69 @@ impl<'a, 'c> Picks<'a, 'c> {
         self.scan.finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::reader::Reader;
+    use super::super::super::varint;
+    use super::super::set::{MEMBERS, WORDS, each_one};
+    use super::*;
+
+    /// All positions of a set whose coded positions have two low bits, as they are found ahead
+    /// and as they are found block by block.
+    fn read(universe: u64, count: i64, lows: u8, highs: u8) -> [Result<Vec<u64>, DecodeError>; 2] {
+        let mut bytes = vec![MEMBERS];
+        varint::put(&mut bytes, count);
+        bytes.extend([2, lows, highs]);
+        let set = Set::find(&mut Reader::new(&bytes), "positions", universe).unwrap();
+        let ahead = || {
+            let (mut picks, mut found) = (Picks::of(&set, 0)?, Vec::new());
+            picks.each(universe, |position, _| found.push(position))?;
+            picks.finish().map(|()| found)
+        };
+        let block = || {
+            let (mut scan, mut mask) = (set.scan(0)?, [0; WORDS]);
+            scan.block(universe as usize, &mut mask)?;
+            let mut found = Vec::new();
+            each_one(&mask, |bit| found.push(bit as u64));
+            scan.finish().map(|()| found)
+        };
+        [ahead(), block()]
+    }
+
+    #[test]
+    fn positions_are_found_ahead() {
+        for found in read(16, 2, 0b01_00, 0b0_0110) {
+            assert_eq!(found, Ok(vec![4, 5]));
+        }
+    }
+
+    #[test]
+    fn wrong_positions_are_refused_ahead_as_well() {
+        let wrong = [
+            (16, 2, 0b00_01, 0b0_0110, "position 4 does not ascend"),
+            (16, 2, 0b01_01, 0b0_0110, "position 5 does not ascend"),
+            (14, 2, 0b11_01, 0b1_0001, "position 15 of 14 positions"),
+            (
+                16,
+                2,
+                0b01_00,
+                0b0_0010,
+                "2 positions, but the high parts of 1 only",
+            ),
+            (
+                16,
+                2,
+                0b01_00,
+                0b0_1110,
+                "high parts of more than 2 positions",
+            ),
+        ];
+        for (universe, count, lows, highs, expected) in wrong {
+            for found in read(universe, count, lows, highs) {
+                let error = found.unwrap_err().to_string();
+                assert!(error.contains(expected), "{error}");
+            }
+        }
+    }
+}
