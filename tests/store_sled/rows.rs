@@ -126,6 +126,8 @@ fn half_a_transaction_after_a_failed_write_is_removed() {
         let [marker, suspect] =
             ["leasehold.store", "leasehold.store.suspect"].map(|name| directory.path().join(name));
         fs::rename(&marker, &suspect).unwrap();
+        // It was not acknowledged.
+        fs::remove_file(directory.path().join("leasehold.revision")).unwrap();
         let store = open(directory.path());
         assert_eq!(store.revision(), Ok(1));
         assert_eq!(*store.get(b"large", None).unwrap().unwrap().value, large(1));

@@ -34,7 +34,7 @@ pub(super) fn page(store: &dyn Metastorage, start: &[u8]) -> Result<Page, StoreE
         Err(StoreError::Damaged(what)) => what,
         Err(error) => return Err(error),
     };
-    let Some(key) = damaged_key(store, &range)? else {
+    let Some(time) = damaged_time(store, &range)? else {
         return Ok(Page {
             entries: Vec::new(),
             next: None,
@@ -42,19 +42,32 @@ pub(super) fn page(store: &dyn Metastorage, start: &[u8]) -> Result<Page, StoreE
         });
     };
     let before = Range {
-        end: Some(key.clone()),
+        end: Some(key_at(time)),
         ..range
     };
+    let next = readable_from(store, time)?.map(key_at);
     Ok(Page {
         entries: store.range(&before)?,
-        next: Some(successor(&key)),
-        damage: Some((key, what)),
+        damage: Some((key_at(time), lost(what, time, next.as_deref()))),
+        next,
     })
 }
 
-/// The first key of a damaged range whose row is damaged, found by halving: the error says
+/// What is said of damage that may reach farther than one row.
+fn lost(what: String, time: u64, next: Option<&[u8]>) -> String {
+    match next {
+        Some(next) if next == key_at(time + 1) => what,
+        Some(next) => {
+            let next = next.escape_ascii();
+            format!("{what}; neither this row nor what follows can be read, up to {next}")
+        }
+        None => format!("{what}; neither this row nor any that follows can be read"),
+    }
+}
+
+/// The first time of a damaged range whose row is damaged, found by halving: the error says
 /// which row of the backend it was, not which key.
-fn damaged_key(store: &dyn Metastorage, range: &Range) -> Result<Option<Vec<u8>>, StoreError> {
+fn damaged_time(store: &dyn Metastorage, range: &Range) -> Result<Option<u64>, StoreError> {
     let fails_below = |time: u64| {
         let part = Range {
             end: Some(key_at(time)),
@@ -78,7 +91,45 @@ fn damaged_key(store: &dyn Metastorage, range: &Range) -> Result<Option<Vec<u8>>
             good = middle;
         }
     }
-    Ok(Some(key_at(good)))
+    Ok(Some(good))
+}
+
+/// The first time after a damaged row from which on something can be read, or nothing is there:
+/// a page of the backend may be lost, with all rows in it. Found by doubling the step, then by
+/// halving it.
+fn readable_from(store: &dyn Metastorage, damaged: u64) -> Result<Option<u64>, StoreError> {
+    let reads_from = |time: u64| {
+        let part = Range {
+            start: key_at(time),
+            limit: Some(1),
+            ..Range::prefix(SIZES)
+        };
+        match store.range(&part) {
+            Ok(_) => Ok(true),
+            Err(StoreError::Damaged(_)) => Ok(false),
+            Err(error) => Err(error),
+        }
+    };
+    let (mut bad, mut step) = (damaged, 1u64);
+    let mut good = loop {
+        let Some(time) = damaged.checked_add(step) else {
+            return Ok(None);
+        };
+        if reads_from(time)? {
+            break time;
+        }
+        bad = time;
+        step = step.saturating_mul(2);
+    };
+    while good - bad > 1 {
+        let middle = bad + (good - bad) / 2;
+        if reads_from(middle)? {
+            good = middle;
+        } else {
+            bad = middle;
+        }
+    }
+    Ok(Some(good))
 }
 
 pub(super) fn key_at(composite: u64) -> Vec<u8> {

@@ -1,7 +1,7 @@
 use super::rows::key_at;
 use super::*;
 use crate::codec::{Format, encode, frame, naive_size};
-use crate::metastorage::contract::{Op, Transaction};
+use crate::metastorage::contract::{Op, Outcome, Transaction, Watch};
 use crate::metastorage::memory::MemoryStore;
 use crate::model::batch::LeaseBatch;
 
@@ -136,4 +136,65 @@ fn the_batch_before_the_history_has_a_row_too() {
     let whats = findings(&bad);
     assert_eq!(whats[0].0, Some(11));
     assert_eq!(whats[0].2, "the batch has no size row");
+}
+
+/// A store that lost a page of its backend: whatever touches the rows in it fails.
+struct WithoutPage {
+    inner: MemoryStore,
+    lost: std::ops::Range<u64>,
+}
+
+impl Metastorage for WithoutPage {
+    fn revision(&self) -> Result<Revision, StoreError> {
+        self.inner.revision()
+    }
+
+    fn compacted(&self) -> Result<Revision, StoreError> {
+        self.inner.compacted()
+    }
+
+    fn get(&self, key: &[u8], at: Option<Revision>) -> Result<Option<Entry>, StoreError> {
+        self.inner.get(key, at)
+    }
+
+    fn range(&self, range: &Range) -> Result<Vec<Entry>, StoreError> {
+        let [from, to] = [self.lost.start, self.lost.end].map(|time| key_at(time << 16));
+        let read = self.inner.range(range)?;
+        let end = range.end.clone().unwrap_or_else(|| vec![255]);
+        let reaches = match read.last() {
+            Some(last) if Some(read.len()) == range.limit => *last.key >= *from,
+            _ => end > from,
+        };
+        if range.start < end && range.start < to && reaches {
+            return Err(StoreError::Damaged("a page".to_owned()));
+        }
+        Ok(read)
+    }
+
+    fn invoke(&self, transaction: Transaction) -> Result<Outcome, StoreError> {
+        self.inner.invoke(transaction)
+    }
+
+    fn watch(&self, prefix: &[u8], from: Revision) -> Result<Box<dyn Watch>, StoreError> {
+        self.inner.watch(prefix, from)
+    }
+
+    fn compact(&self, revision: Revision) -> Result<(), StoreError> {
+        self.inner.compact(revision)
+    }
+}
+
+#[test]
+fn a_page_of_rows_that_is_lost_is_one_finding() {
+    for (lost, read) in [(4..8, 6), (1..3, 8), (8..1 << 40, 7), (0..1 << 47, 0)] {
+        let store = WithoutPage {
+            inner: ten(),
+            lost: lost.clone(),
+        };
+        let report = verify(&store, 500).unwrap();
+        let damage = &report.damage;
+        assert_eq!((report.damaged, report.size_rows), (1, read), "{damage:?}");
+        let what = &damage[0].what;
+        assert!(what.starts_with("a page; neither this row nor"), "{what}");
+    }
 }

@@ -129,7 +129,7 @@ impl<'a> Coded<'a> {
                 self.word_at += 1;
                 self.word = bits::load(highs, 8 * self.word_at);
             }
-            wrong |= self.word == 0;
+            // Behind the last word the high part is too large for the universe.
             let bit = 64 * self.word_at as u64 + u64::from(self.word.trailing_zeros());
             let below = bits::number(lows, self.index as usize * low as usize, low);
             let position = bit.wrapping_sub(self.index) << low | below;

@@ -9,6 +9,7 @@ mod guard;
 mod history;
 mod layout;
 mod leftovers;
+mod mark;
 mod open;
 mod repair;
 mod space;
@@ -163,6 +164,8 @@ struct Inner {
     db: ::sled::Db,
     /// The file that sled writes to, to sync it.
     file: File,
+    /// Says how far the store has come, if sled should lose it.
+    mark: mark::Mark,
     /// What can be read: it moves on only when a transaction is on the disk.
     position: Watched<Position>,
     health: Health,

@@ -12,6 +12,7 @@ use crate::metastorage::mvcc::limits::Limits;
 use crate::metastorage::waiting::Watched;
 
 use super::failure::{Health, file_error, read_error};
+use super::mark::Mark;
 use super::space::{FreeSpace, Guard, Reserve};
 use super::{Inner, layout, leftovers};
 
@@ -116,6 +117,7 @@ pub fn open(path: &Path, options: SledOptions) -> Result<Inner, StoreError> {
         config,
         db,
         file,
+        mark: Mark::open(path)?,
         position: Watched::new(Position::default()),
         health: Health::default(),
         writer: Mutex::new(Guard::new(options.reserve, options.free_space.clone())),
@@ -267,6 +269,7 @@ impl Inner {
         if self.path.join(SUSPECT_MARKER).exists() {
             position = self.repair(position)?;
         }
+        self.mark.check(position.revision)?;
         *self.position.lock()? = position;
         self.delete_up_to(compacted)
     }

@@ -30,6 +30,7 @@ impl Inner {
         let batch = rows_of(revision, decision.writes, self.options.chunk_bytes);
         self.apply(batch)?;
         self.sync()?;
+        self.mark.advance(revision);
         self.position.lock()?.revision = revision;
         self.position.notify();
         Ok(decision.outcome)
