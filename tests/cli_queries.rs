@@ -143,6 +143,9 @@ fn leases_from_a_directory() {
     assert_eq!(missing, "error: table/99/0 has no lease\n");
     let malformed = failure(&on(data, &["leases", "table/99"]), 2);
     assert!(malformed.contains("is not a group"), "{malformed}");
+    let beyond = failure(&on(data, &["leases", "table/99999999999/0"]), 2);
+    let expected = "table or zone 99999999999 is outside";
+    assert!(beyond.contains(expected), "{beyond}");
 }
 
 #[test]
@@ -225,6 +228,32 @@ fn a_locked_directory_leads_to_its_instance() {
     // A note that was left behind does no harm.
     drop(store);
     assert!(json(&on(data, &["sizes", "--json"]))["rows"].is_array());
+}
+
+#[test]
+fn stored_leases_come_out_as_lines() {
+    let data = stored();
+    let data = data.path();
+    let all = json(&on(data, &["leases", "--json"]));
+    let lines = |arguments: &[&str]| -> Vec<Value> {
+        let lines = text(&on(data, arguments));
+        let lines = lines.lines().map(serde_json::from_str);
+        lines.map(Result::unwrap).collect()
+    };
+    let now = lines(&["decode"]);
+    let expected = all["leases"].as_array().unwrap();
+    assert_eq!(now.len(), expected.len());
+    for (line, entry) in now.iter().zip(expected) {
+        assert_eq!(line["group"], entry["lease"]["group"]);
+        assert_eq!(line["start"], entry["lease"]["start"]);
+    }
+    let revision = all["revision"].as_u64().unwrap() - 10;
+    let then = lines(&["decode", "--revision", &revision.to_string()]);
+    assert_eq!(then.len(), now.len());
+    assert_ne!(then, now, "renewed since");
+    let none = failure(&on(data, &["decode", "--revision", "1"]), 1);
+    let expected = "at or before revision 1";
+    assert!(none.contains(expected), "{none}");
 }
 
 #[test]

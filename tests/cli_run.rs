@@ -224,4 +224,19 @@ fn wrong_use_is_told_with_exit_code_2() {
         assert!(text.contains(hint), "{arguments:?}: {text}");
     }
     assert!(!folder.path().join("none").exists(), "nothing was made");
+    // What the file says has to be sound only together with the flags.
+    let file = folder.path().join("zones.toml");
+    let text = "[cluster]\ntables = 2\nzones = 3\n[store]\nformat = \"naive\"\n";
+    std::fs::write(&file, text).unwrap();
+    let file = file.to_str().unwrap();
+    let arguments = |rest| {
+        let short = ["--store", "memory", "--for", "5s", "--speed", "max"];
+        [&[file][..], &short, rest].concat()
+    };
+    let none = folder.path().join("none");
+    let (refused, text) = output(run(&none, &arguments(&[])));
+    assert_eq!(refused.status.code(), Some(2), "{text}");
+    assert!(text.contains("zones.toml: zones = 3, but naive"), "{text}");
+    let (done, text) = output(run(&none, &arguments(&["--format", "columnar"])));
+    assert_eq!(done.status.code(), Some(0), "{text}");
 }

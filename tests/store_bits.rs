@@ -80,31 +80,36 @@ fn one_flipped_bit() {
 #[test]
 fn a_log_that_ends_early_is_not_the_whole_store() {
     let folder = tempfile::tempdir().unwrap();
-    let [whole, damaged] = ["whole", "damaged"].map(|name| folder.path().join(name));
+    let whole = folder.path().join("whole");
     fill(&whole);
-    copy(&whole, &damaged, false);
-    let db = damaged.join("db");
-    let mut bytes = fs::read(&db).unwrap();
+    let bytes = fs::read(whole.join("db")).unwrap();
     let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
-    bytes[used / 2] ^= 1;
-    fs::write(&db, bytes).unwrap();
-    let mark = damaged.join("leasehold.revision");
-    for _ in 0..2 {
-        let error = SledStore::open_existing(&damaged).unwrap_err();
-        let StoreError::Damaged(why) = &error else {
-            panic!("{error:?}")
+    let mut noticed = 0;
+    for part in 1..32 {
+        let damaged = folder.path().join(format!("{part}"));
+        copy(&whole, &damaged, false);
+        let mut bytes = bytes.clone();
+        bytes[used * part / 32] ^= 1;
+        fs::write(damaged.join("db"), bytes).unwrap();
+        // A byte that is not used any more, or one that sled misses.
+        let Err(StoreError::Damaged(why)) = SledStore::open_existing(&damaged) else {
+            continue;
         };
-        assert!(why.contains("had come to revision 60"), "{why}");
+        if !why.contains("had come to revision 60") {
+            continue;
+        }
+        noticed += 1;
+        let mark = damaged.join("leasehold.revision");
         assert!(why.contains(&mark.display().to_string()), "{why}");
+        assert!(SledStore::open_existing(&damaged).is_err(), "still");
+        // Whoever accepts the loss says so by deleting the mark.
+        fs::remove_file(&mark).unwrap();
+        let revision = SledStore::open_existing(&damaged).unwrap().revision();
+        assert!(revision.unwrap() < TRANSACTIONS);
+        assert!(mark.exists());
+        assert!(SledStore::open_existing(&damaged).is_ok());
     }
-    // Whoever accepts the loss says so by deleting the mark.
-    fs::remove_file(&mark).unwrap();
-    let store = SledStore::open_existing(&damaged).unwrap();
-    let revision = store.revision().unwrap();
-    assert!(revision < TRANSACTIONS, "{revision}");
-    drop(store);
-    assert!(mark.exists());
-    SledStore::open_existing(&damaged).unwrap();
+    assert!(noticed > 3, "{noticed} of 31");
 }
 
 #[test]

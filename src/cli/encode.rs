@@ -74,7 +74,11 @@ fn read_leases(input: &Input) -> Result<LeaseBatch, Failure> {
         }
         // An array would do for the deserializer, but is not what `decode` prints.
         if text.trim_ascii_start().first() != Some(&b'{') {
-            return Err(at(line, "not a JSON object".to_owned()));
+            let why = match text.starts_with(b"\xEF\xBB\xBF") {
+                true => "a byte order mark before the JSON object: remove it",
+                false => "not a JSON object",
+            };
+            return Err(at(line, why.to_owned()));
         }
         match serde_json::from_slice::<Lease>(text) {
             Ok(lease) => leases.push(lease),
@@ -107,7 +111,9 @@ fn diagnose(text: &[u8], error: &serde_json::Error) -> String {
         ("proposed_candidate", fault::<Option<String>>),
     ];
     let Ok(fields) = serde_json::from_slice::<Map<String, Value>>(text) else {
-        return format!("column {}: not a JSON object: {error}", error.column());
+        let text = error.to_string();
+        let what = text.split(" at line ").next().unwrap_or_default();
+        return format!("column {}: {what}", error.column());
     };
     for (name, fault) in FIELDS {
         if let Some(why) = fields.get(name).and_then(fault) {

@@ -32,7 +32,9 @@ pub(super) fn table(head: &[&str], rows: impl IntoIterator<Item = Vec<String>>) 
     };
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
-    table.set_header(cells(head.iter().map(|text| (*text).to_owned()).collect()));
+    if head.iter().any(|text| !text.is_empty()) {
+        table.set_header(cells(head.iter().map(|text| (*text).to_owned()).collect()));
+    }
     for row in rows {
         table.add_row(cells(row));
     }

@@ -29,7 +29,7 @@ impl Payload {
     ) -> Result<Self, Failure> {
         if codec::is_delta(&bytes) {
             let what = "a delta: it says what changed, not what the leases are; `leasehold inspect` \
-                        shows it";
+                        shows it, `leasehold decode --data DIR` the leases that it leads to";
             return Err(Failure::about(&name, what));
         }
         let mut payload = Self {

@@ -219,7 +219,13 @@ impl Run {
         }
         scenario.store.retain = self.retain.unwrap_or(scenario.store.retain);
         scenario.seed = self.seed.unwrap_or(scenario.seed);
-        (scenario.validate()).map_err(|error| Failure::Usage(error.to_string()))?;
+        let name = self
+            .scenario
+            .as_deref()
+            .map(|name| format!("scenario {name}: "));
+        let name = name.unwrap_or_default();
+        let valid = scenario.validate();
+        valid.map_err(|error| Failure::Usage(format!("{name}{error}")))?;
         Ok(scenario)
     }
 

@@ -17,7 +17,7 @@ const BUILT_IN: [(&str, &str); 4] = [
     ("table-churn", include_str!("../../sims/table-churn.toml")),
 ];
 
-/// The scenario of a name or of a file.
+/// The scenario of a name or of a file, to be validated once the command line had its say.
 pub(super) fn load(name: &str) -> Result<Scenario, Failure> {
     let known = BUILT_IN.iter().find(|(known, _)| *known == name);
     let is_path = name.contains(['/', '\\', '.']) || Path::new(name).exists();
@@ -27,7 +27,7 @@ pub(super) fn load(name: &str) -> Result<Scenario, Failure> {
             .map_err(|error| Failure::Usage(format!("can't read the scenario {name}: {error}")))?,
         None => return Err(unknown(name)),
     };
-    Scenario::parse(&text).map_err(|error| Failure::Usage(format!("scenario {name}: {error}")))
+    Scenario::read(&text).map_err(|error| Failure::Usage(format!("scenario {name}: {error}")))
 }
 
 fn unknown(name: &str) -> Failure {

@@ -280,16 +280,27 @@ fn format<'de, D: Deserializer<'de>>(from: D) -> Result<Format, D::Error> {
 
 impl Scenario {
     /// From the text of a scenario file.
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read) and of [`validate`](Self::validate).
     pub fn parse(text: &str) -> Result<Self, ScenarioError> {
-        let scenario: Self = toml::from_str(text).map_err(|error| {
-            let hint = nearest_name(error.message());
-            ScenarioError(format!("{}{hint}", error.to_string().trim_end()))
-        })?;
+        let scenario = Self::read(text)?;
         scenario.validate()?;
         Ok(scenario)
     }
 
-    /// Checks what the types don't: also to be called after settings were overridden.
+    /// The same, of which some settings are to be overridden before it is validated.
+    ///
+    /// # Errors
+    /// If it is not TOML, or has other fields or types than a scenario.
+    pub fn read(text: &str) -> Result<Self, ScenarioError> {
+        toml::from_str(text).map_err(|error| {
+            let hint = nearest_name(error.message());
+            ScenarioError(format!("{}{hint}", error.to_string().trim_end()))
+        })
+    }
+
+    /// Checks what the types don't.
     pub fn validate(&self) -> Result<(), ScenarioError> {
         let refuse = |reason: String| Err(ScenarioError(reason));
         let ClusterShape {

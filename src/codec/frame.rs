@@ -188,7 +188,11 @@ pub enum FrameError {
     #[error("byte 5: format code {0} is unknown to this reader: a newer release wrote it")]
     UnknownFormat(u8),
     /// Cut, or something follows.
-    #[error("the stored record should have {expected} bytes, but there are {found}")]
+    #[error(
+        "byte {at}: the header says {expected} bytes, but there are {found}: {why}",
+        at = (*found as u64).min(*expected),
+        why = if (*found as u64) < *expected { "cut short" } else { "something follows" }
+    )]
     Length {
         /// By the header (or the smallest header).
         expected: u64,
@@ -197,7 +201,8 @@ pub enum FrameError {
     },
     /// Damaged.
     #[error(
-        "the stored record's checksum {stored:08x} does not match the content ({computed:08x})"
+        "the checksum {stored:08x} in the header does not match the content ({computed:08x}): some \
+         byte is damaged"
     )]
     Checksum {
         /// In the record.

@@ -189,10 +189,13 @@ impl FromStr for GroupId {
             Some("zone") => GroupKind::Zone,
             _ => return Err(refuse()),
         };
-        let object = parts.next().and_then(|part| part.parse().ok());
-        let partition = parts.next().and_then(|part| part.parse().ok());
+        let mut number = || parts.next().and_then(|part| part.parse::<i64>().ok());
+        let (object, partition) = (number(), number());
         match (object, partition, parts.next()) {
-            (Some(object), Some(partition), None) => Self::new(kind, object, partition),
+            (Some(object), Some(partition), None) => {
+                let object = i32::try_from(object).map_err(|_| IdError::Object(object))?;
+                Self::new(kind, object, partition)
+            }
             _ => Err(refuse()),
         }
     }
@@ -239,6 +242,9 @@ pub enum IdError {
         "`{0}` is not a group: expected KIND/OBJECT/PARTITION, for example table/7/3 or zone/1/0"
     )]
     Group(String),
+    /// Outside 32 bits.
+    #[error("table or zone {0} is outside -2147483648..=2147483647")]
+    Object(i64),
     /// Outside 0..=2^31 − 2.
     #[error("partition {0} is outside 0..=2147483646")]
     Partition(i64),

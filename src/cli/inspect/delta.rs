@@ -147,9 +147,11 @@ impl Report {
         if more > 0 {
             text.push_str(&format!("{} more: --json has all\n", number(more)));
         }
-        text.push_str(
-            "Times are relative to the common expiration afterwards (exp) or the start.\n",
-        );
+        if self.changes.iter().any(|change| change.lease.is_some()) {
+            text.push_str(
+                "\nTimes are relative to the common expiration afterwards (exp) or the start.\n",
+            );
+        }
         text
     }
 }

@@ -26,11 +26,11 @@ use crate::cli::payload::{Payload, format_parser};
     leasehold inspect batch.bin\n  \
     leasehold inspect --data leasehold-data                     what was stored last\n  \
     leasehold inspect --data leasehold-data --revision 1200     what was stored then\n  \
-    leasehold inspect --data leasehold-data --raw > record.bin")]
+    leasehold inspect --data leasehold-data --raw > record.bin  the snapshot or delta itself")]
 pub(super) struct Inspect {
     /// The stored batch or delta; `-` is standard input
-    #[arg(required_unless_present = "data")]
-    file: Option<PathBuf>,
+    #[arg(default_value = "-")]
+    file: PathBuf,
     /// The format, instead of finding it out
     #[arg(long, value_parser = format_parser())]
     format: Option<Format>,
@@ -38,10 +38,10 @@ pub(super) struct Inspect {
     #[arg(long, value_name = "DIR", conflicts_with_all = ["file", "format"])]
     data: Option<PathBuf>,
     /// The last record stored at or before this revision [default: the newest]
-    #[arg(long, value_name = "R", requires = "data")]
+    #[arg(long, value_name = "R", conflicts_with_all = ["file", "format"])]
     revision: Option<u64>,
     /// Write the record's bytes to standard output as they are
-    #[arg(long, requires = "data", conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["file", "format", "json"])]
     raw: bool,
     /// Print JSON
     #[arg(long)]
@@ -77,19 +77,19 @@ impl Facts {
 
 impl Inspect {
     pub(super) fn run(self) -> Result<(), Failure> {
-        let (name, bytes, before) = match (&self.file, &self.data) {
-            (Some(file), _) => {
-                let input = Input::new(file.clone());
+        let (name, bytes, before) = match &self.data {
+            None if self.raw || self.revision.is_some() => {
+                let message = "--revision and --raw ask a data directory: name it with --data";
+                return Err(Failure::Usage(message.to_owned()));
+            }
+            None => {
+                let input = Input::new(self.file);
                 (input.name(), input.read()?, None)
             }
-            (None, Some(data)) => {
+            Some(data) => {
                 let last = query::last_write(data, self.revision)?;
                 let name = format!("revision {}", last.entry.mod_revision);
                 (name, last.entry.value.to_vec(), last.before)
-            }
-            (None, None) => {
-                let message = "name a file, or a directory with --data";
-                return Err(Failure::Usage(message.to_owned()));
             }
         };
         if self.raw {

@@ -14,6 +14,7 @@ mod watch;
 
 use std::path::Path;
 
+use crate::model::batch::LeaseBatch;
 use crate::placement::record::{self, LastWrite};
 
 use super::failure::Failure;
@@ -22,5 +23,21 @@ use super::failure::Failure;
 pub(super) fn last_write(data: &Path, revision: Option<u64>) -> Result<LastWrite, Failure> {
     let store = source::open(data)?;
     let last = record::read_last(&store, revision).map_err(source::unreadable)?;
-    last.ok_or_else(|| Failure::Failed(format!("no batch is stored in {}", data.display())))
+    last.ok_or_else(|| none(data, revision))
+}
+
+/// The leases that are stored in a directory, now or at a revision.
+pub(super) fn batch(data: &Path, revision: Option<u64>) -> Result<LeaseBatch, Failure> {
+    let store = source::open(data)?;
+    let state = record::read(&store, revision).map_err(source::unreadable)?;
+    let state = state.ok_or_else(|| none(data, revision))?;
+    Ok(state.chain.batch().clone())
+}
+
+fn none(data: &Path, revision: Option<u64>) -> Failure {
+    let data = data.display();
+    Failure::Failed(match revision {
+        None => format!("no batch is stored in {data}"),
+        Some(revision) => format!("no batch was stored in {data} at or before revision {revision}"),
+    })
 }

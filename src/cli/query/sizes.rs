@@ -240,7 +240,7 @@ fn print_summary(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
     if let (Some(stored), Some(naive)) = (summary.stored_bytes_per_day, summary.naive_bytes_per_day)
     {
         let (stored, naive) = (bytes(stored), bytes(naive));
-        writeln!(out, "{stored} a day at this rate; naive {naive}")?;
+        writeln!(out, "{stored} of records a day at this rate; naive {naive}")?;
     }
     Ok(())
 }
@@ -261,7 +261,7 @@ fn print_split(out: &mut impl Write, summary: &Summary) -> io::Result<()> {
         let beside = summary.bookkeeping_bytes as f64 / summary.rows.max(1) as f64;
         writeln!(
             out,
-            "{} a renewal on average, snapshots included; keys, size row and beat take {} more",
+            "{} a renewal on average, snapshots included; beside each batch, keys, size row and beat take {}",
             bytes(mean),
             bytes(beside),
         )?;

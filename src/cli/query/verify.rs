@@ -17,7 +17,9 @@ use super::table::{self, Side};
 ///
 /// Reads it all and says what is damaged: checksums, batches that can't be read, leases that break
 /// what the protocol promises, size rows that don't fit their batches. Goes on after damage, and
-/// repairs nothing. Ends with 1 if something is wrong. No instance may run on the directory.
+/// repairs nothing; but whoever opens a damaged directory lets sled cut its log where it finds the
+/// damage, so check a copy of one that matters. Ends with 1 if something is wrong. No instance may
+/// run on the directory.
 #[derive(Debug, Args)]
 #[command(after_help = "Example:\n  leasehold verify --data leasehold-data")]
 pub(in crate::cli) struct Verify {

@@ -57,7 +57,17 @@ impl Health {
 /// What an error while reading means.
 pub fn read_error(error: ::sled::Error) -> StoreError {
     match error {
-        ::sled::Error::Corruption { .. } => StoreError::Damaged(error.to_string()),
+        ::sled::Error::Corruption { at, .. } => StoreError::Damaged(match at {
+            Some(at) => {
+                // Only its debug form tells where it points to.
+                let text = format!("{at:?}");
+                let digits = text.trim_start_matches(|c: char| !c.is_ascii_digit());
+                let end = digits.find(|c: char| !c.is_ascii_digit());
+                let offset = digits.split_at(end.unwrap_or(digits.len())).0;
+                format!("sled finds damage at byte {offset} of its file db")
+            }
+            None => "sled finds damage in its files".to_owned(),
+        }),
         _ => StoreError::Unavailable(error.to_string()),
     }
 }

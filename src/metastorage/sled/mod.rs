@@ -16,6 +16,7 @@ mod space;
 mod watch;
 mod write;
 
+use std::fmt;
 use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, RwLock, RwLockReadGuard};
@@ -33,9 +34,18 @@ pub use open::SledOptions;
 pub use space::{FreeSpace, Reserve, disk_size};
 
 /// The store. It and its watches hold the directory until the last of them is dropped.
-#[derive(Debug)]
 pub struct SledStore {
     inner: Arc<Inner>,
+}
+
+impl fmt::Debug for SledStore {
+    /// Where it is; sled would show all its pages.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("SledStore");
+        shown
+            .field("path", &self.inner.path)
+            .finish_non_exhaustive()
+    }
 }
 
 impl SledStore {

@@ -208,8 +208,25 @@ fn open_sled(
                 waited += LOCK_PAUSE;
             }
             Err(::sled::Error::Io(error)) => return Err(file_error("open", path, &error)),
+            Err(error @ (::sled::Error::Corruption { .. } | ::sled::Error::Unsupported(_)))
+                if made =>
+            {
+                return Err(StoreError::Damaged(format!(
+                    "{}, so that it cannot open {}: put a copy of the directory in its place; what \
+                     sled makes anew from db (snap.*, conf) may be deleted, if only that is damaged",
+                    what_sled_says(error),
+                    path.display()
+                )));
+            }
             opened => return opened.map_err(read_error),
         }
+    }
+}
+
+fn what_sled_says(error: ::sled::Error) -> String {
+    match read_error(error) {
+        StoreError::Damaged(what) => what,
+        _ => "sled does not know its own settings".to_owned(),
     }
 }
 
