@@ -79,19 +79,27 @@ fn damaged_time(store: &dyn Metastorage, range: &Range) -> Result<Option<u64>, S
             Err(error) => Err(error),
         }
     };
-    let (mut good, mut bad) = (0, u64::MAX);
-    if !fails_below(bad)? {
-        return Ok(None);
+    match fails_below(u64::MAX)? {
+        true => last_without(fails_below, 0, u64::MAX).map(Some),
+        false => Ok(None),
     }
-    while bad - good > 1 {
-        let middle = good + (bad - good) / 2;
-        if fails_below(middle)? {
-            bad = middle;
+}
+
+/// The last time without a property, between one that lacks it and a later one that has it.
+fn last_without(
+    has: impl Fn(u64) -> Result<bool, StoreError>,
+    mut without: u64,
+    mut with: u64,
+) -> Result<u64, StoreError> {
+    while with - without > 1 {
+        let middle = without + (with - without) / 2;
+        if has(middle)? {
+            with = middle;
         } else {
-            good = middle;
+            without = middle;
         }
     }
-    Ok(Some(good))
+    Ok(without)
 }
 
 /// The first time after a damaged row from which on something can be read, or nothing is there:
@@ -111,25 +119,14 @@ fn readable_from(store: &dyn Metastorage, damaged: u64) -> Result<Option<u64>, S
         }
     };
     let (mut bad, mut step) = (damaged, 1u64);
-    let mut good = loop {
-        let Some(time) = damaged.checked_add(step) else {
-            return Ok(None);
-        };
+    while let Some(time) = damaged.checked_add(step) {
         if reads_from(time)? {
-            break time;
+            return Ok(Some(last_without(reads_from, bad, time)? + 1));
         }
         bad = time;
         step = step.saturating_mul(2);
-    };
-    while good - bad > 1 {
-        let middle = bad + (good - bad) / 2;
-        if reads_from(middle)? {
-            good = middle;
-        } else {
-            bad = middle;
-        }
     }
-    Ok(Some(good))
+    Ok(None)
 }
 
 pub(super) fn key_at(composite: u64) -> Vec<u8> {
