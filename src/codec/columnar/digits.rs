@@ -176,8 +176,7 @@ impl Digits {
         let mask = bits::mask(width);
         let width = width as usize;
         let (mut at, shift) = (first * width / 8, first * width % 8);
-        // Where in so many bytes eight numbers start, and the power of two that raises each of
-        // them to the top of a word: a product costs less than a shift by a variable.
+        // The bytes in a window where eight numbers start, and how many bits are before them.
         let starts: [(u8, u8); 8] = std::array::from_fn(|number| {
             let bit = shift + number * width;
             ((bit >> 3) as u8, bit as u8 & 7)
@@ -190,13 +189,12 @@ impl Digits {
                 let mut word = [0; 8];
                 word.copy_from_slice(&window[at..at + 8]);
                 let mut number = u64::from_le_bytes(word) >> (down & 7) & mask;
+                most = most.max(number);
                 if GROUP == 1 {
-                    most = most.max(number);
                     slots[0] = T::of(number);
                     continue;
                 }
                 if DIVISION == FRACTION {
-                    most = most.max(number);
                     let mut factor = inverse;
                     for slot in slots.iter_mut().rev() {
                         let product = u128::from(number) * u128::from(factor);
@@ -205,7 +203,6 @@ impl Digits {
                     }
                     continue;
                 }
-                most = most.max(number);
                 for slot in slots.iter_mut().take(GROUP - 1) {
                     let quotient = match DIVISION {
                         LONG => ((u128::from(number) * u128::from(reciprocal)) >> 64) as u64,

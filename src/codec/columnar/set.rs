@@ -266,10 +266,6 @@ pub(super) fn is_in(mask: &Mask, at: usize) -> bool {
 #[inline]
 pub(super) fn each_one(mask: &Mask, mut visit: impl FnMut(usize)) {
     for (at, word) in mask.iter().enumerate() {
-        let mut word = *word;
-        while word != 0 {
-            visit(64 * at + word.trailing_zeros() as usize);
-            word &= word - 1;
-        }
+        bits::each_bit(*word, |bit| visit(64 * at + bit));
     }
 }
