@@ -73,15 +73,20 @@ fn damaged_time(store: &dyn Metastorage, range: &Range) -> Result<Option<u64>, S
             end: Some(key_at(time)),
             ..range.clone()
         };
-        match store.range(&part) {
-            Ok(_) => Ok(false),
-            Err(StoreError::Damaged(_)) => Ok(true),
-            Err(error) => Err(error),
-        }
+        Ok(!reads(store, &part)?)
     };
     match fails_below(u64::MAX)? {
         true => last_without(fails_below, 0, u64::MAX).map(Some),
         false => Ok(None),
+    }
+}
+
+/// Whether nothing in a range is damaged.
+fn reads(store: &dyn Metastorage, range: &Range) -> Result<bool, StoreError> {
+    match store.range(range) {
+        Ok(_) => Ok(true),
+        Err(StoreError::Damaged(_)) => Ok(false),
+        Err(error) => Err(error),
     }
 }
 
@@ -112,11 +117,7 @@ fn readable_from(store: &dyn Metastorage, damaged: u64) -> Result<Option<u64>, S
             limit: Some(1),
             ..Range::prefix(SIZES)
         };
-        match store.range(&part) {
-            Ok(_) => Ok(true),
-            Err(StoreError::Damaged(_)) => Ok(false),
-            Err(error) => Err(error),
-        }
+        reads(store, &part)
     };
     let (mut bad, mut step) = (damaged, 1u64);
     while let Some(time) = damaged.checked_add(step) {
