@@ -14,7 +14,7 @@ use crate::metastorage::waiting::Watched;
 use super::failure::{Health, file_error, read_error};
 use super::mark::Mark;
 use super::space::{FreeSpace, Guard, Reserve};
-use super::{Inner, layout, leftovers};
+use super::{Inner, Rows, layout, leftovers};
 
 /// sled remembers this: a store can only be opened with the size it was made with. A page above a
 /// quarter of it becomes a file in `blobs/`.
@@ -112,6 +112,11 @@ pub fn open(path: &Path, options: SledOptions) -> Result<Inner, StoreError> {
         .write(true)
         .open(&file)
         .map_err(|error| file_error("open", &file, &error))?;
+    if made {
+        check_format(path, &db)?;
+    } else {
+        make(path, &db, &file)?;
+    }
     let inner = Inner {
         path: path.to_owned(),
         config,
@@ -125,11 +130,6 @@ pub fn open(path: &Path, options: SledOptions) -> Result<Inner, StoreError> {
         deletion: RwLock::new(()),
         options,
     };
-    if made {
-        inner.check_format()?;
-    } else {
-        inner.make()?;
-    }
     inner.recover()?;
     Ok(inner)
 }
@@ -238,42 +238,42 @@ fn pause() {
     std::thread::sleep(LOCK_PAUSE);
 }
 
+fn make(path: &Path, db: &::sled::Db, file: &File) -> Result<(), StoreError> {
+    if !db.is_empty() || db.tree_names().len() != 1 {
+        check_format(path, db)?;
+    }
+    let row = layout::FORMAT_ROW;
+    let record = layout::write_number(row, layout::FORMAT);
+    db.insert(row, record).map_err(read_error)?;
+    db.flush().map_err(read_error)?;
+    let failed = |error| file_error("write to", path, &error);
+    // sled syncs its settings nowhere.
+    let settings = OpenOptions::new().write(true).open(path.join("conf"));
+    settings.and_then(|file| file.sync_all()).map_err(failed)?;
+    file.sync_all().map_err(failed)?;
+    let marker = File::create(path.join(MARKER)).map_err(failed)?;
+    marker.sync_all().map_err(failed)?;
+    sync_directory(path)
+}
+
+fn check_format(path: &Path, db: &::sled::Db) -> Result<(), StoreError> {
+    let path = path.display();
+    match Rows(db).number(layout::FORMAT_ROW)? {
+        Some(layout::FORMAT) => Ok(()),
+        Some(format) => Err(StoreError::Unavailable(format!(
+            "the store in {path} has format {format}, this program reads format {}",
+            layout::FORMAT
+        ))),
+        None if db.is_empty() => Err(StoreError::Damaged(format!(
+            "{path} was a store, but nothing that can be read is left in it"
+        ))),
+        None => Err(StoreError::Unavailable(format!(
+            "the database in {path} is not a store of this program"
+        ))),
+    }
+}
+
 impl Inner {
-    fn make(&self) -> Result<(), StoreError> {
-        if !self.db.is_empty() || self.db.tree_names().len() != 1 {
-            self.check_format()?;
-        }
-        let row = layout::FORMAT_ROW;
-        let record = layout::write_number(row, layout::FORMAT);
-        self.db.insert(row, record).map_err(read_error)?;
-        self.db.flush().map_err(read_error)?;
-        let failed = |error| file_error("write to", &self.path, &error);
-        // sled syncs its settings nowhere.
-        let settings = OpenOptions::new().write(true).open(self.path.join("conf"));
-        settings.and_then(|file| file.sync_all()).map_err(failed)?;
-        self.file.sync_all().map_err(failed)?;
-        let marker = File::create(self.path.join(MARKER)).map_err(failed)?;
-        marker.sync_all().map_err(failed)?;
-        sync_directory(&self.path)
-    }
-
-    fn check_format(&self) -> Result<(), StoreError> {
-        let path = self.path.display();
-        match self.rows().number(layout::FORMAT_ROW)? {
-            Some(layout::FORMAT) => Ok(()),
-            Some(format) => Err(StoreError::Unavailable(format!(
-                "the store in {path} has format {format}, this program reads format {}",
-                layout::FORMAT
-            ))),
-            None if self.db.is_empty() => Err(StoreError::Damaged(format!(
-                "{path} was a store, but nothing that can be read is left in it"
-            ))),
-            None => Err(StoreError::Unavailable(format!(
-                "the database in {path} is not a store of this program"
-            ))),
-        }
-    }
-
     /// Finds out how far the store had come and completes what was interrupted.
     fn recover(&self) -> Result<(), StoreError> {
         let rows = self.rows();
