@@ -92,6 +92,8 @@ fn the_database_of_another_program_is_refused() {
         let refused = SledStore::open(directory.path(), options()).unwrap_err();
         assert!(matches!(refused, StoreError::Unavailable(_)), "{refused}");
     }
+    let ours = |name: &str| directory.path().join(name).exists();
+    assert!(!ours("leasehold.store") && !ours("leasehold.revision"));
     assert_eq!(beneath(directory.path()).len(), 1);
 }
 
