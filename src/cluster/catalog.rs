@@ -15,6 +15,15 @@ pub struct Catalog {
     /// Replica sets, one for each first member of the ring: groups share them.
     rings: Vec<Arc<[Replica]>>,
     last_table: i32,
+    /// Groups whose replicas are not where they were first, or are on the move.
+    moved: BTreeMap<GroupId, Place>,
+}
+
+/// Where a group's replicas are: numbers of replica sets.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    stable: usize,
+    pending: Option<usize>,
 }
 
 impl Catalog {
@@ -34,6 +43,7 @@ impl Catalog {
             rings: (0..nodes.len()).map(ring).collect(),
             objects: BTreeMap::new(),
             last_table: 0,
+            moved: BTreeMap::new(),
         }
     }
 
@@ -59,7 +69,11 @@ impl Catalog {
             return Vec::new();
         };
         self.objects.remove(&(kind, object));
-        groups(kind, object, partitions).collect()
+        let gone: Vec<_> = groups(kind, object, partitions).collect();
+        for group in &gone {
+            self.moved.remove(group);
+        }
+        gone
     }
 
     /// Whether a group exists.
@@ -87,11 +101,37 @@ impl Catalog {
 
     /// Where a group's replicas are: the same in every run with the same seed and nodes.
     pub fn assignment(&self, group: GroupId) -> Assignment {
-        let first = SplitMix64::new(self.seed ^ group.packed()).below(self.rings.len() as u64);
+        let place = self.place(group);
+        let ring = |index: usize| self.rings.get(index).cloned().unwrap_or_default();
         Assignment {
-            stable: self.rings.get(first as usize).cloned().unwrap_or_default(),
-            pending: Arc::default(),
+            stable: ring(place.stable),
+            pending: place.pending.map(ring).unwrap_or_default(),
         }
+    }
+
+    /// The replicas of a group begin to move to the next places of the ring.
+    pub fn depart(&mut self, group: GroupId) {
+        let mut place = self.place(group);
+        place.pending = Some((place.stable + 1) % self.rings.len().max(1));
+        self.moved.insert(group, place);
+    }
+
+    /// The replicas of a group have arrived where they moved to.
+    pub fn arrive(&mut self, group: GroupId) {
+        if let Some(place) = self.moved.get_mut(&group) {
+            place.stable = place.pending.take().unwrap_or(place.stable);
+        }
+    }
+
+    fn place(&self, group: GroupId) -> Place {
+        let first = || {
+            let first = SplitMix64::new(self.seed ^ group.packed()).below(self.rings.len() as u64);
+            Place {
+                stable: first as usize,
+                pending: None,
+            }
+        };
+        self.moved.get(&group).copied().unwrap_or_else(first)
     }
 }
 
@@ -119,5 +159,13 @@ mod tests {
         let assignment = catalog.assignment(created[0]);
         assert_eq!(assignment.stable.len(), 3);
         assert_eq!(assignment, catalog.assignment(created[0]));
+        catalog.depart(created[0]);
+        let moving = catalog.assignment(created[0]);
+        assert_eq!(moving.stable, assignment.stable);
+        assert_ne!(moving.pending, assignment.stable);
+        catalog.arrive(created[0]);
+        let arrived = catalog.assignment(created[0]);
+        assert_eq!(arrived.stable, moving.pending);
+        assert!(arrived.pending.is_empty());
     }
 }

@@ -56,6 +56,12 @@ impl<E> EventHeap<E> {
         self.heap.peek().map(|Reverse((at, _, _))| *at)
     }
 
+    /// The next event, without letting it happen.
+    pub fn peek(&self) -> Option<&E> {
+        let Reverse((_, _, place)) = self.heap.peek()?;
+        self.events.get(*place)?.as_ref()
+    }
+
     /// The next event and its time.
     pub fn pop(&mut self) -> Option<(Micros, E)> {
         let Reverse((at, _, place)) = self.heap.pop()?;

@@ -1,25 +1,39 @@
 //! The processes of a cluster: nodes and drivers.
 
+use std::collections::VecDeque;
+
 use crate::model::ids::{Incarnation, NodeId, NodeName};
 use crate::placement::driver::PlacementDriver;
+use crate::placement::io::Revision;
 use crate::placement::tracker::Tracker;
 use crate::replica::Replica;
 
-use super::heap::{MILLI, Micros};
+use super::clock::ProcessClock;
+use super::event::Event;
+use super::heap::Micros;
+use super::scenario::CrashPoint;
 
 /// A node, up or down.
 #[derive(Debug)]
 pub struct Member {
     /// Name, for life.
     pub name: NodeName,
-    /// How far its clock is ahead of true time, milliseconds.
-    pub offset_ms: u64,
+    /// Its clock.
+    pub clock: ProcessClock,
     /// What runs there, if it is up.
     pub up: Option<Running>,
     /// Since when it is down.
     pub down_since: Option<Micros>,
-    /// When the last watched revision arrives: they don't overtake each other.
-    pub(super) watched_until: Micros,
+    /// What follows the store's watch.
+    pub(super) stream: Stream,
+    /// What waits while it stands still.
+    pub(super) pause: Pause,
+    /// When the membership service last heard of it.
+    pub(super) heard_at: Micros,
+    /// It says nothing to the membership service until then.
+    pub(super) silent_until: Micros,
+    /// Whether its return to the topology is under way.
+    pub(super) joining: bool,
 }
 
 /// What runs on a node that is up.
@@ -33,18 +47,22 @@ pub struct Running {
 
 impl Member {
     /// A node that is down.
-    pub(super) fn new(name: NodeName, offset_ms: u64) -> Self {
+    pub(super) fn new(name: NodeName, clock: ProcessClock) -> Self {
         Self {
             name,
-            offset_ms,
+            clock,
             up: None,
             down_since: Some(0),
-            watched_until: 0,
+            stream: Stream::default(),
+            pause: Pause::default(),
+            heard_at: 0,
+            silent_until: 0,
+            joining: false,
         }
     }
 
     /// Starts it under an id.
-    pub(super) fn start(&mut self, id: NodeId, max_skew: u64) -> Incarnation {
+    pub(super) fn start(&mut self, now: Micros, id: NodeId, max_skew: u64) -> Incarnation {
         let me = Incarnation {
             name: self.name.clone(),
             id,
@@ -54,7 +72,18 @@ impl Member {
             tracker: Tracker::new(max_skew),
         });
         self.down_since = None;
+        self.heard_at = now;
+        self.joining = true;
         me
+    }
+
+    /// It crashes: what it was to do and to see is lost.
+    pub(super) fn stop(&mut self, now: Micros) {
+        self.up = None;
+        self.down_since = Some(now);
+        self.stream.reset();
+        self.pause = Pause::default();
+        self.joining = false;
     }
 
     /// Its present id, if it is up.
@@ -64,7 +93,12 @@ impl Member {
 
     /// What its physical clock shows, milliseconds.
     pub fn physical(&self, now: Micros) -> u64 {
-        now / MILLI + self.offset_ms
+        self.clock.physical(now)
+    }
+
+    /// Whether it stands still.
+    pub fn is_paused(&self) -> bool {
+        self.pause.until.is_some()
     }
 }
 
@@ -73,8 +107,72 @@ impl Member {
 pub(super) struct DriverSlot {
     /// What runs there, if it is up.
     pub up: Option<PlacementDriver>,
-    /// Counts its starts.
+    /// Counts its starts and ends.
     pub generation: u64,
-    /// When the last news of the metastorage arrive: they don't overtake each other.
-    pub informed_until: Micros,
+    /// Its clock.
+    pub clock: ProcessClock,
+    /// News of the metastorage, topology and assignments.
+    pub stream: Stream,
+    /// What waits while it stands still.
+    pub pause: Pause,
+    /// Where it is to crash.
+    pub trap: Option<Trap>,
+}
+
+/// Where a driver is to crash, and for how long it is then down.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trap {
+    pub point: CrashPoint,
+    pub down: Micros,
+}
+
+impl DriverSlot {
+    /// A driver that is down.
+    pub fn new(clock: ProcessClock) -> Self {
+        Self {
+            up: None,
+            generation: 0,
+            clock,
+            stream: Stream::default(),
+            pause: Pause::default(),
+            trap: None,
+        }
+    }
+
+    /// It crashes.
+    pub fn stop(&mut self) {
+        self.up = None;
+        self.generation += 1;
+        self.stream.reset();
+        self.pause = Pause::default();
+        self.trap = None;
+    }
+}
+
+/// What arrives in order: nothing overtakes, and what can't be delivered now waits.
+#[derive(Debug, Default)]
+pub(super) struct Stream {
+    /// When the last of it arrives.
+    pub until: Micros,
+    /// What waits for the link to work.
+    pub waiting: VecDeque<Event>,
+    /// The first revision among it.
+    pub first: Option<Revision>,
+}
+
+impl Stream {
+    /// Its consumer starts anew.
+    pub fn reset(&mut self) {
+        self.waiting.clear();
+        self.first = None;
+    }
+}
+
+/// A process that stands still handles everything when it goes on.
+#[derive(Debug, Default)]
+pub(super) struct Pause {
+    /// Until when, if it does.
+    pub until: Option<Micros>,
+    /// What came meanwhile, in order.
+    pub waiting: VecDeque<Event>,
 }

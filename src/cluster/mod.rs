@@ -9,17 +9,28 @@
 //!   Cluster:  drivers ◄─ network ─► nodes (replica + tracker)      heap of (time, sequence)
 //! ```
 //!
-//! * [`world`] is the cluster; [`heap`] orders its events and hashes the trace; messages go by
-//!   `post`, and `operations` are what a scenario has happen;
+//! * [`world`] is the cluster; [`heap`] orders its events ([`event`]) and hashes the trace
+//!   (`digest`); [`effect`] is what it wants of the crank;
+//! * its processes are `drivers`, `nodes` and the `storage`, which may stand still (`pauses`) and
+//!   whose clocks are off ([`clock`]); messages and streams go by `post`, as `network` lets them;
+//! * `operations` are what a scenario has happen;
 //! * [`scenario`] says what it is made of and what happens to it;
 //! * [`catalog`] knows the tables and replicas; [`leadership`] stands in for their consensus.
 
 pub mod catalog;
+pub mod clock;
+mod digest;
+mod drivers;
+pub mod effect;
 pub mod event;
 pub mod heap;
 pub mod leadership;
 pub mod member;
+mod network;
+mod nodes;
 mod operations;
+mod pauses;
 mod post;
 pub mod scenario;
+mod storage;
 pub mod world;

@@ -7,23 +7,21 @@ use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
 use crate::model::diff::LeaseUpdate;
-use crate::model::hlc::HybridTimestamp;
-use crate::model::ids::{GroupId, GroupKind, Incarnation, NodeId, NodeName};
+use crate::model::ids::{GroupId, GroupKind, NodeId, NodeName};
 use crate::model::topology::{Assignments, Topology};
 use crate::placement;
 use crate::placement::activity::Role;
 use crate::placement::driver::PlacementDriver;
-use crate::placement::feed::Seen;
-use crate::placement::io::{Now, Output, StoreReply};
-use crate::placement::retention::Retain;
-use crate::replica;
 
 use super::catalog::Catalog;
-use super::event::{CallId, Effect, Event, Notice, StoreCall};
+use super::clock::ProcessClock;
+use super::event::{Effect, Event};
 use super::heap::{EventHeap, MILLI, Micros, TraceHash};
 use super::leadership::Leadership;
 use super::member::{DriverSlot, Member};
+use super::network::Network;
 use super::scenario::{Scenario, node_name};
+use super::storage::Storage;
 
 /// A simulated cluster. A crank calls [`step`](Self::step), carries out the effects and reports
 /// back with [`complete`](Self::complete) and [`observed`](Self::observed).
@@ -39,8 +37,12 @@ pub struct Cluster {
     pub(super) topology: Topology,
     pub(super) nodes: Vec<Member>,
     pub(super) drivers: Vec<DriverSlot>,
+    pub(super) network: Network,
+    pub(super) storage: Storage,
+    /// The newest batch that watchers may see.
     pub(super) latest: Option<Arc<LeaseUpdate>>,
     pub(super) next_in_turn: usize,
+    pub(super) healed_at: Option<Micros>,
     pub(super) effects: Vec<Effect>,
 }
 
@@ -52,11 +54,13 @@ impl Cluster {
         let mut random = ChaCha8Rng::seed_from_u64(scenario.seed ^ begin.rotate_left(32));
         let shape = scenario.cluster;
         let names: Vec<NodeName> = (1..=shape.nodes).map(|n| node_name(n).into()).collect();
+        let (most, bound) = (scenario.clocks.max_offset_ms, scenario.clock_bound_ms());
+        let mut clock = || ProcessClock::new(random.random_range(0..=most), bound);
         let nodes = (names.iter())
-            .map(|name| {
-                let offset = random.random_range(0..=scenario.clocks.max_offset_ms);
-                Member::new(name.clone(), offset)
-            })
+            .map(|name| Member::new(name.clone(), clock()))
+            .collect();
+        let drivers = (0..shape.drivers)
+            .map(|_| DriverSlot::new(clock()))
             .collect();
         let mut catalog = Catalog::new(scenario.seed, names, shape.replicas as usize);
         for table in 1..=shape.tables {
@@ -65,13 +69,6 @@ impl Cluster {
         for zone in 1..=shape.zones {
             catalog.create(GroupKind::Zone, zone as i32, shape.zone_partitions);
         }
-        let drivers = (0..shape.drivers)
-            .map(|_| DriverSlot {
-                up: None,
-                generation: 0,
-                informed_until: 0,
-            })
-            .collect();
         let mut cluster = Self {
             begin,
             now: begin,
@@ -83,8 +80,11 @@ impl Cluster {
             topology: Topology::default(),
             nodes,
             drivers,
+            network: Network::default(),
+            storage: Storage::default(),
             latest: None,
             next_in_turn: 0,
+            healed_at: None,
             effects: Vec::new(),
             scenario,
         };
@@ -97,7 +97,8 @@ impl Cluster {
         for index in 0..self.nodes.len() {
             let drawn = self.draw_id();
             let id = ids.get(index).copied().unwrap_or(drawn);
-            let node = self.nodes[index].start(id, max_skew);
+            let node = self.nodes[index].start(self.now, id, max_skew);
+            self.nodes[index].joining = false;
             self.topology.join(node);
         }
         let assignments = Arc::new(self.assignments());
@@ -108,6 +109,9 @@ impl Cluster {
         for index in 0..self.scenario.operations.len() {
             let at = micros(self.scenario.operations[index].at);
             self.heap.push(self.begin + at, Event::Operation(index));
+        }
+        if let Some(heal) = self.scenario.heal {
+            self.heap.push(self.begin + micros(heal), Event::Heal);
         }
     }
 
@@ -178,37 +182,30 @@ impl Cluster {
         std::mem::take(&mut self.effects)
     }
 
-    /// The store has answered a call, at a time.
-    pub fn complete(&mut self, at: Micros, call: CallId, reply: StoreReply) {
-        let input = placement::io::Input::Reply(call.id, reply);
-        let at = at.max(self.now) + self.delay();
-        let event = Event::Driver {
-            index: call.driver,
-            generation: call.generation,
-            input,
-        };
-        self.heap.push(at, event);
+    /// When all faults have ended, if they have.
+    pub fn healed_at(&self) -> Option<Micros> {
+        self.healed_at
     }
 
-    /// The store's watch has shown a revision, at a time.
-    pub fn observed(&mut self, at: Micros, seen: &Seen) {
-        let at = at.max(self.now);
-        for index in 0..self.drivers.len() {
-            let input = placement::io::Input::Observed {
-                epoch: seen.epoch.then_some(seen.revision),
-                beat: seen.beat.is_some(),
-            };
-            self.inform_driver(at, index, input);
-        }
-        if let Some(update) = &seen.update {
-            self.latest = Some(update.clone());
-            for index in 0..self.nodes.len() {
-                self.send_update(at, index, update.clone());
-            }
-        }
+    /// The nodes that are in the topology, under the ids that it has.
+    pub fn topology(&self) -> &Topology {
+        &self.topology
     }
 
+    /// The event that is going to happen next.
+    pub fn peek(&self) -> Option<&Event> {
+        self.heap.peek()
+    }
+
+    /// Handles an event, unless its process stands still.
     fn happen(&mut self, event: Event) {
+        let Some(event) = self.hold(event) else {
+            return;
+        };
+        self.handle(event);
+    }
+
+    pub(super) fn handle(&mut self, event: Event) {
         match event {
             Event::Driver {
                 index,
@@ -222,19 +219,20 @@ impl Cluster {
                     self.drive(index, generation, placement::io::Input::Tick);
                 }
             }
-            Event::Request(call) => self.effects.push(Effect::Store(call)),
+            Event::Request(call) => self.serve(call),
+            Event::Served {
+                incarnation,
+                call,
+                reply,
+            } => self.served(incarnation, call, reply),
+            Event::Synced {
+                incarnation,
+                revision,
+            } => self.synced(incarnation, revision),
+            Event::Shown { incarnation, seen } => self.shown(incarnation, &seen),
+            Event::StoreUp => self.start_store(),
             Event::Node { index, id, input } => self.node_input(index, id, input),
-            Event::Watch { index, id, update } => {
-                if self.nodes[index].id() == Some(id)
-                    && let Some(up) = &mut self.nodes[index].up
-                {
-                    for event in up.tracker.apply(&update) {
-                        self.trace.word(event.lease().group.packed());
-                    }
-                    let input = replica::Input::Applied((*update).clone());
-                    self.node_input(index, id, input);
-                }
-            }
+            Event::Watch { index, id, update } => self.watch(index, id, update),
             Event::Progress { index, id, time } => {
                 if self.nodes[index].id() == Some(id)
                     && let Some(up) = &mut self.nodes[index].up
@@ -245,145 +243,32 @@ impl Cluster {
             Event::SafeTime => self.safe_time(),
             Event::Operation(index) => self.operate(index),
             Event::NodeUp(index) => self.start_node(index),
-            Event::Joined { index, id } => {
-                if self.nodes[index].id() == Some(id) {
-                    let name = self.nodes[index].name.clone();
-                    self.topology.join(Incarnation { name, id });
-                    self.publish_topology();
+            Event::NodeDown(index) => {
+                if self.healed_at.is_none() {
+                    self.stop_node(index);
                 }
             }
-            Event::Left { index, id } => {
-                let name = self.nodes[index].name.clone();
-                if self.topology.id_of(&name) == Some(id) {
-                    self.topology.leave(&name);
-                    self.publish_topology();
-                }
-            }
+            Event::Joined { index, id } => self.joined(index, id),
+            Event::Left { index, id } => self.left(index, id),
             Event::DriverUp(index) => {
-                let assignments = Arc::new(self.assignments());
-                self.start_driver(index, assignments);
-            }
-        }
-    }
-
-    fn drive(&mut self, index: usize, generation: u64, input: placement::io::Input) {
-        let slot = &mut self.drivers[index];
-        let (Some(driver), true) = (&mut slot.up, slot.generation == generation) else {
-            return;
-        };
-        let now = Now {
-            physical: self.now / MILLI,
-            monotonic: (self.now - self.begin) / MILLI,
-        };
-        let mut outputs = Vec::new();
-        driver.step(now, input, &mut outputs);
-        for output in outputs {
-            match output {
-                Output::Store(id, request) => {
-                    let at = self.now + self.delay();
-                    let call = StoreCall {
-                        driver: index,
-                        generation,
-                        id,
-                        request,
-                    };
-                    self.heap.push(at, Event::Request(call));
-                }
-                Output::Grant(to, offer) => {
-                    let Some(to) = self.index_of(to) else {
-                        continue;
-                    };
-                    let leader = self.leader(offer.group);
-                    self.send_node(to, replica::Input::Granted { offer, leader });
-                }
-                Output::Stopped(_, answer) => {
-                    let stopped = answer.expiration.is_some();
-                    self.effects.push(Effect::Notice(Notice::Stopped(stopped)));
-                }
-                Output::Notice(notice) => {
-                    let notice = Notice::Driver(index, notice);
-                    self.effects.push(Effect::Notice(notice));
+                if self.drivers[index].up.is_none() {
+                    let assignments = Arc::new(self.assignments());
+                    self.start_driver(index, assignments);
                 }
             }
-        }
-    }
-
-    fn node_input(&mut self, index: usize, id: NodeId, input: replica::Input) {
-        let physical = self.nodes[index].physical(self.now);
-        let member = &mut self.nodes[index];
-        if member.id() != Some(id) {
-            return;
-        }
-        let name = member.name.clone();
-        let Some(up) = &mut member.up else {
-            return;
-        };
-        let mut outputs = Vec::new();
-        up.replica.step(physical, input, &mut outputs);
-        for output in outputs {
-            match output {
-                replica::Output::Answer(answer) => {
-                    self.send_active(placement::io::Input::Answer(answer));
-                }
-                replica::Output::Stop(stop) => {
-                    self.send_active(placement::io::Input::Stop(stop));
-                }
-                replica::Output::TakeLeadership(group) => {
-                    self.leadership.take(group, name.clone());
-                }
-                replica::Output::CatchUp(group, start) => {
-                    let most = self.scenario.failures.catch_up_ms * MILLI;
-                    let at = self.now + self.random.random_range(0..=most);
-                    let input = replica::Input::CaughtUp(group, start);
-                    self.heap.push(at, Event::Node { index, id, input });
-                }
-                replica::Output::Wait(group, start, milliseconds) => {
-                    let at = self.now + milliseconds * MILLI;
-                    let input = replica::Input::CaughtUp(group, start);
-                    self.heap.push(at, Event::Node { index, id, input });
-                }
+            Event::Resumed(process) => self.resume(process),
+            Event::Expired => {
+                self.network.expire(self.now);
+                self.resume_streams();
             }
-        }
-    }
-
-    fn safe_time(&mut self) {
-        let next = self.now + self.scenario.timings.safe_time_ms * MILLI;
-        self.heap.push(next, Event::SafeTime);
-        let Ok(time) = HybridTimestamp::new(self.now / MILLI, 0) else {
-            return;
-        };
-        for index in 0..self.nodes.len() {
-            if let Some(id) = self.nodes[index].id() {
-                let at = self.in_watch_order(self.now, index);
-                self.heap.push(at, Event::Progress { index, id, time });
+            Event::Moved(groups) => {
+                for group in &groups {
+                    self.catalog.arrive(*group);
+                }
+                self.reassign(&groups);
             }
+            Event::Heal => self.heal(),
         }
-    }
-
-    pub(super) fn start_driver(&mut self, index: usize, assignments: Arc<Assignments>) {
-        let store = &self.scenario.store;
-        let retain = Retain {
-            batches_ms: store.retain.as_millis() as u64,
-            sizes_ms: store.retain_sizes.as_millis() as u64,
-        };
-        let mut driver =
-            PlacementDriver::new(self.scenario.timings, retain, store.batches_per_snapshot());
-        driver.assign(assignments);
-        let slot = &mut self.drivers[index];
-        slot.up = Some(driver);
-        slot.generation += 1;
-        let generation = slot.generation;
-        let topology = placement::io::Input::Topology(self.topology.clone());
-        for input in [topology, placement::io::Input::Start] {
-            let event = Event::Driver {
-                index,
-                generation,
-                input,
-            };
-            self.heap.push(self.now, event);
-        }
-        let first = self.now + self.scenario.timings.tick_ms * MILLI;
-        self.heap.push(first, Event::Tick { index, generation });
     }
 
     pub(super) fn leader(&mut self, group: GroupId) -> Option<NodeName> {
@@ -402,10 +287,6 @@ impl Cluster {
         groups
             .map(|group| (group, self.catalog.assignment(group)))
             .collect()
-    }
-
-    pub(super) fn index_of(&self, id: NodeId) -> Option<usize> {
-        self.nodes.iter().position(|node| node.id() == Some(id))
     }
 
     pub(super) fn draw_id(&mut self) -> NodeId {

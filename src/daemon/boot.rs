@@ -124,6 +124,7 @@ pub fn boot(
         adopt(&mut scenario, given, identity)?;
     }
     scenario.validate()?;
+    scenario.validate_for_real_store()?;
     let state = record::read(store, None)?;
     let time = last_time(store)?;
     let update = (state.as_ref()).map(|state| Arc::new(news(state, time)));

@@ -176,6 +176,17 @@ pub trait Metastorage: Send + Sync {
     fn compact(&self, revision: Revision) -> Result<(), StoreError>;
 }
 
+/// A store that can be made to forget its last changes, as one does that crashes before it has
+/// synced. For simulations.
+pub trait Volatile: Metastorage {
+    /// Takes back everything after a revision. Watches do not notice: whoever has one must watch
+    /// anew.
+    ///
+    /// # Errors
+    /// If history up to a later revision has been compacted.
+    fn roll_back(&self, revision: Revision) -> Result<(), StoreError>;
+}
+
 /// Why a store did not do what it was asked.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]

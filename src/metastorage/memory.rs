@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::contract::{
-    Bytes, Entry, Metastorage, Outcome, Range, Revision, StoreError, Transaction, Watch, WatchEvent,
+    Bytes, Entry, Metastorage, Outcome, Range, Revision, StoreError, Transaction, Volatile, Watch,
+    WatchEvent,
 };
 use super::mvcc::limits::Limits;
 use super::mvcc::watch::Cursor;
@@ -33,6 +34,21 @@ impl MemoryStore {
             limits,
             ..Self::default()
         }
+    }
+}
+
+impl Volatile for MemoryStore {
+    fn roll_back(&self, revision: Revision) -> Result<(), StoreError> {
+        let mut state = self.shared.lock()?;
+        let compacted = state.position.compacted;
+        if revision < compacted {
+            let wanted = revision;
+            return Err(StoreError::Compacted { wanted, compacted });
+        }
+        while state.position.revision > revision {
+            state.take_back();
+        }
+        Ok(())
     }
 }
 
@@ -105,6 +121,31 @@ impl State {
             self.versions.entry(key).or_default().push_back(version);
         }
         self.position.revision = revision;
+    }
+
+    /// Takes back the last revision.
+    fn take_back(&mut self) {
+        let last = self.position.revision;
+        for key in self
+            .changed
+            .remove(&last)
+            .iter()
+            .flat_map(|keys| keys.iter())
+        {
+            let Some(versions) = self.versions.get_mut(key) else {
+                continue;
+            };
+            if versions
+                .back()
+                .is_some_and(|newest| newest.mod_revision == last)
+            {
+                versions.pop_back();
+            }
+            if versions.is_empty() {
+                self.versions.remove(key);
+            }
+        }
+        self.position.revision = last.saturating_sub(1);
     }
 
     fn compact(&mut self, revision: Revision) -> Result<(), StoreError> {
@@ -210,5 +251,40 @@ impl Watch for MemoryWatch {
                 return Ok(None);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metastorage::contract::Op;
+
+    #[test]
+    fn a_crash_takes_back_what_was_not_synced() {
+        let store = MemoryStore::new();
+        let write = |ops: Vec<Op>| {
+            let transaction = Transaction {
+                then: ops,
+                ..Transaction::default()
+            };
+            store.invoke(transaction).unwrap()
+        };
+        let put = |key: &[u8], value: &[u8]| Op::Put(key.into(), value.into());
+        write(vec![put(b"a", b"1"), put(b"b", b"1")]);
+        let before = store.range(&Range::default()).unwrap();
+        write(vec![
+            put(b"a", b"2"),
+            Op::Delete(b"b".as_slice().into()),
+            put(b"c", b"1"),
+        ]);
+        write(vec![put(b"c", b"2")]);
+        store.roll_back(1).unwrap();
+        assert_eq!(store.revision().unwrap(), 1);
+        assert_eq!(store.range(&Range::default()).unwrap(), before);
+        assert_eq!(write(vec![put(b"c", b"3")]).revision, 2);
+        let entry = store.get(b"c", None).unwrap().unwrap();
+        assert_eq!((entry.create_revision, entry.version), (2, 1));
+        store.compact(2).unwrap();
+        assert!(store.roll_back(1).is_err());
     }
 }

@@ -82,6 +82,11 @@ impl Replica {
         &self.me
     }
 
+    /// The newest revision that it has applied, and its batch.
+    pub fn applied(&self) -> (u64, &LeaseBatch) {
+        (self.revision, &self.applied)
+    }
+
     /// Whether the node may serve a group now; to be asked at each use. `physical` is its
     /// physical clock, milliseconds.
     pub fn serves(&self, group: GroupId, physical: u64) -> bool {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use leasehold::cluster::event::Notice;
 use leasehold::cluster::heap::Micros;
 use leasehold::cluster::world::Cluster;
+use leasehold::metastorage::contract::Metastorage;
 use leasehold::model::batch::LeaseBatch;
 use leasehold::model::diff::LeaseUpdate;
 use leasehold::model::hlc::HybridTimestamp;
@@ -87,7 +88,7 @@ impl Observer for Invariants {
     }
 
     /// At no instant do two nodes serve one group.
-    fn stepped(&mut self, cluster: &Cluster) {
+    fn stepped(&mut self, cluster: &Cluster, _store: &dyn Metastorage) {
         self.steps += 1;
         if !self.steps.is_multiple_of(50) {
             return;

@@ -43,11 +43,14 @@ fn draw(seed: u64) -> String {
         let action = actions[random.below(actions.len() as u64) as usize];
         let _ = write!(
             text,
-            "[[operation]]\nat = '{}ms'\nevery = '{}ms'\ndown = '{}ms'\ndo = '{action}'\n",
+            "[[operation]]\nat = '{}ms'\nevery = '{}ms'\ndo = '{action}'\n",
             random.below(60_000),
             1_000 + random.below(40_000),
-            random.below(15_000),
         );
+        let down = random.below(15_000);
+        if action.starts_with("restart") {
+            let _ = writeln!(text, "down = '{down}ms'");
+        }
     }
     text
 }

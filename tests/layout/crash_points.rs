@@ -6,7 +6,7 @@ use leasehold::metastorage::memory::MemoryStore;
 use leasehold::model::diff::diff;
 use leasehold::placement::record::{self, BATCH, DELTAS, delta_key};
 
-use super::support::{self, run};
+use super::support::{self, run, run_into_deltas};
 
 #[test]
 fn every_revision_can_be_recovered() {
@@ -68,7 +68,7 @@ fn deltas_go_with_the_next_snapshot_in_the_same_revision() {
 
 #[test]
 fn nothing_depends_on_history() {
-    let (store, updates) = run(60);
+    let (store, updates) = run_into_deltas();
     let revision = store.revision().unwrap();
     store.compact(revision).unwrap();
     let state = record::read(&store, None).unwrap().unwrap();

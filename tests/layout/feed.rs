@@ -5,7 +5,7 @@ use leasehold::metastorage::memory::MemoryStore;
 use leasehold::placement::feed::{Feed, Seen};
 use leasehold::placement::record::{self, BATCH, DELTAS, ReadError, delta_key};
 
-use super::support::{delta, events, run, write};
+use super::support::{delta, events, run, run_into_deltas, write};
 
 /// A feed that has followed all but the last `left` events, and these.
 fn before_the_end(store: &MemoryStore, left: usize) -> (Feed, Vec<WatchEvent>) {
@@ -132,7 +132,7 @@ fn a_late_reader_goes_on_from_what_it_read() {
 
 #[test]
 fn damage_in_the_store_itself_is_an_error() {
-    let (store, _) = run(60);
+    let (store, _) = run_into_deltas();
     let state = record::read(&store, None).unwrap().unwrap();
     assert!(state.chain.step() > 1);
     let key = delta_key(1);

@@ -58,6 +58,16 @@ impl Observer for Updates {
     fn notice(&mut self, _: &Cluster, _: &Notice) {}
 }
 
+/// About a minute, up to where several deltas follow the last snapshot.
+pub fn run_into_deltas() -> (MemoryStore, Vec<LeaseUpdate>) {
+    let runs = (60..90).map(run);
+    let mut into_deltas = runs.filter(|(store, _)| {
+        let state = leasehold::placement::record::read(store, None).unwrap();
+        state.unwrap().chain.step() > 1
+    });
+    into_deltas.next().unwrap()
+}
+
 /// The cluster's store after so many seconds, and what was seen in it.
 pub fn run(seconds: u64) -> (MemoryStore, Vec<LeaseUpdate>) {
     run_scenario(SCENARIO, seconds)

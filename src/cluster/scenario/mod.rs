@@ -3,24 +3,41 @@
 
 use std::time::Duration;
 
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::codec::Format;
 use crate::model::timings::Timings;
 
+mod operation;
+mod place;
+mod swarm;
+mod text;
+
+pub use operation::{Action, CrashPoint, Operation};
+pub use place::{Place, Process};
+pub use swarm::Swarm;
+
 /// A scenario.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Scenario {
     /// What it is for, in a line.
     pub about: String,
     /// How long it lasts in cluster time; for ever if not said.
-    #[serde(deserialize_with = "optional_duration")]
+    #[serde(
+        with = "text::optional_duration",
+        skip_serializing_if = "Option::is_none"
+    )]
     pub duration: Option<Duration>,
     /// Decides everything that is drawn.
     pub seed: u64,
+    /// When all faults end: from then on the cluster is to recover within a bound.
+    #[serde(
+        with = "text::optional_duration",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub heal: Option<Duration>,
     /// The cluster.
     pub cluster: ClusterShape,
     /// The protocol's settings.
@@ -33,8 +50,11 @@ pub struct Scenario {
     pub clocks: Clocks,
     /// What follows a failure.
     pub failures: Failures,
+    /// Faults that each seed draws for itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub swarm: Option<Swarm>,
     /// What happens.
-    #[serde(rename = "operation")]
+    #[serde(rename = "operation", skip_serializing_if = "Vec::is_empty")]
     pub operations: Vec<Operation>,
 }
 
@@ -44,19 +64,21 @@ impl Default for Scenario {
             about: String::new(),
             duration: None,
             seed: 1,
+            heal: None,
             cluster: ClusterShape::default(),
             timings: Timings::default(),
             store: StoreSettings::default(),
             network: Network::default(),
             clocks: Clocks::default(),
             failures: Failures::default(),
+            swarm: None,
             operations: Vec::new(),
         }
     }
 }
 
 /// Size of the cluster.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ClusterShape {
     /// Tables at the start, with ids from 1.
@@ -90,21 +112,21 @@ impl Default for ClusterShape {
 }
 
 /// What is stored.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct StoreSettings {
     /// Format of new batches.
-    #[serde(deserialize_with = "format")]
+    #[serde(with = "text::format")]
     pub format: Format,
     /// Whether each batch is stored in full.
     pub layout: Layout,
     /// In the layout `delta`: of so many batches one is stored in full.
     pub snapshot_every: u32,
     /// How long superseded batches are kept, in cluster time.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "text::duration")]
     pub retain: Duration,
     /// How long size rows are kept, in cluster time.
-    #[serde(deserialize_with = "duration")]
+    #[serde(with = "text::duration")]
     pub retain_sizes: Duration,
 }
 
@@ -131,7 +153,7 @@ impl StoreSettings {
 }
 
 /// How batches follow each other in the store.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Layout {
     /// Each is stored in full.
@@ -154,7 +176,7 @@ impl Layout {
 }
 
 /// Delays, drawn evenly between a least and a most, in microseconds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Network {
     /// Least delay of a message.
@@ -163,6 +185,8 @@ pub struct Network {
     pub max_us: u64,
     /// Time that a simulated store takes for a request.
     pub store_us: u64,
+    /// After so many milliseconds without an answer of the store the outcome is unknown.
+    pub timeout_ms: u64,
 }
 
 impl Default for Network {
@@ -171,20 +195,32 @@ impl Default for Network {
             min_us: 200,
             max_us: 2_000,
             store_us: 1_000,
+            timeout_ms: 1_000,
         }
     }
 }
 
 /// Clocks.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Clocks {
-    /// Each node's clock is off by a constant, drawn between zero and this many milliseconds.
+    /// Each clock is ahead by a constant, drawn between zero and this many milliseconds.
     pub max_offset_ms: u64,
+    /// Whatever happens to it, no clock is ahead of true time by more than so many milliseconds,
+    /// or behind it; the protocol's `max_skew_ms` if not said. Beyond that leases are not safe.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bound_ms: Option<u64>,
+}
+
+impl Scenario {
+    /// How far clocks are apart at most, milliseconds.
+    pub fn clock_bound_ms(&self) -> u64 {
+        (self.clocks.bound_ms).unwrap_or(self.timings.max_skew_ms.max(self.clocks.max_offset_ms))
+    }
 }
 
 /// What follows a failure, in milliseconds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct Failures {
     /// Until a node that went down leaves the topology.
@@ -208,77 +244,15 @@ impl Default for Failures {
     }
 }
 
-/// Something that happens once, or again and again.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Operation {
-    /// When, in cluster time from the start.
-    #[serde(deserialize_with = "duration")]
-    pub at: Duration,
-    /// And again after each such time.
-    #[serde(default, deserialize_with = "optional_duration")]
-    pub every: Option<Duration>,
-    /// What.
-    #[serde(rename = "do")]
-    pub action: Action,
-    /// Which node; each in turn if not said.
-    #[serde(default)]
-    pub node: Option<String>,
-    /// For how long a restarted node is down.
-    #[serde(default = "ten_seconds", deserialize_with = "duration")]
-    pub down: Duration,
-    /// How many tables or groups.
-    #[serde(default = "one")]
-    pub count: u32,
-}
-
-/// What can happen.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Action {
-    /// A node crashes and comes back under a new id.
-    RestartNode,
-    /// A node crashes and stays down.
-    CrashNode,
-    /// A node that is down comes back under a new id.
-    StartNode,
-    /// Tables are created.
-    CreateTables,
-    /// The oldest tables are dropped.
-    DropTables,
-    /// A node asks to give up groups that it serves.
-    Resign,
-    /// The active driver crashes and comes back, knowing nothing.
-    RestartDriver,
-}
-
-fn one() -> u32 {
-    1
-}
-
-fn ten_seconds() -> Duration {
-    Duration::from_secs(10)
-}
-
-fn duration<'de, D: Deserializer<'de>>(from: D) -> Result<Duration, D::Error> {
-    let text = String::deserialize(from)?;
-    humantime::parse_duration(&text).map_err(|error| {
-        D::Error::custom(format!(
-            "`{text}` is not a duration ({error}): write for example \"2500ms\", \"10m\" or \"30d\""
-        ))
-    })
-}
-
-fn optional_duration<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Duration>, D::Error> {
-    duration(from).map(Some)
-}
-
-fn format<'de, D: Deserializer<'de>>(from: D) -> Result<Format, D::Error> {
-    let text = String::deserialize(from)?;
-    text.parse().map_err(D::Error::custom)
-}
-
 impl Scenario {
+    /// The text of a scenario file that reads as this scenario.
+    ///
+    /// # Errors
+    /// If it can't be written as TOML, which no valid scenario is known for.
+    pub fn to_toml(&self) -> Result<String, ScenarioError> {
+        toml::to_string(self).map_err(|error| ScenarioError(error.to_string()))
+    }
+
     /// From the text of a scenario file.
     ///
     /// # Errors
@@ -293,11 +267,31 @@ impl Scenario {
     ///
     /// # Errors
     /// If it is not TOML, or has other fields or types than a scenario.
-    pub fn read(text: &str) -> Result<Self, ScenarioError> {
-        toml::from_str(text).map_err(|error| {
-            let hint = nearest_name(error.message());
+    pub fn read(toml: &str) -> Result<Self, ScenarioError> {
+        toml::from_str(toml).map_err(|error| {
+            let hint = text::nearest_name(error.message());
             ScenarioError(format!("{}{hint}", error.to_string().trim_end()))
         })
+    }
+
+    /// Checks that a real store can take part: the simulator can do more to its own.
+    ///
+    /// # Errors
+    /// If something happens that only the simulator can carry out.
+    pub fn validate_for_real_store(&self) -> Result<(), ScenarioError> {
+        if self.swarm.is_some() {
+            return Err(ScenarioError(
+                "a swarm draws its faults for `leasehold check`, which simulates the store".into(),
+            ));
+        }
+        let mut actions = self.operations.iter().map(|operation| operation.action);
+        match actions.find(|action| action.needs_simulated_store()) {
+            Some(action) => Err(ScenarioError(format!(
+                "`{}` needs a simulated store: use `leasehold check`",
+                action.name()
+            ))),
+            None => Ok(()),
+        }
     }
 
     /// Checks what the types don't.
@@ -356,6 +350,7 @@ impl Scenario {
             min_us,
             max_us,
             store_us,
+            ..
         } = self.network;
         if min_us > max_us {
             return refuse(format!(
@@ -367,26 +362,20 @@ impl Scenario {
                 "network: delays are at most {MAX_DELAY_US} microseconds, a quarter of a minute"
             ));
         }
+        let timeout_ms = self.network.timeout_ms;
+        if !(1..=MAX_TIMEOUT_MS).contains(&timeout_ms) {
+            return refuse(format!(
+                "network: timeout_ms = {timeout_ms} is outside 1..={MAX_TIMEOUT_MS}"
+            ));
+        }
+        if self.clock_bound_ms() > MAX_BOUND_MS {
+            return refuse(format!("clocks: bound_ms is at most {MAX_BOUND_MS}"));
+        }
+        if let Some(swarm) = &self.swarm {
+            swarm.validate(self)?;
+        }
         for operation in &self.operations {
-            if operation.every.is_some_and(|every| every < LEAST_PERIOD) {
-                return refuse(format!(
-                    "operation: `every` must be at least {}",
-                    humantime::format_duration(LEAST_PERIOD)
-                ));
-            }
-            if !(1..=MAX_COUNT).contains(&operation.count) {
-                return refuse(format!(
-                    "operation: count = {} is outside 1..={MAX_COUNT}",
-                    operation.count
-                ));
-            }
-            if let Some(name) = &operation.node
-                && !(1..=nodes).any(|number| *name == node_name(number))
-            {
-                return refuse(format!(
-                    "operation: there is no node `{name}`; the nodes are node1 to node{nodes}"
-                ));
-            }
+            operation.validate(self.cluster)?;
         }
         (self.timings.validate()).map_err(|error| ScenarioError(error.to_string()))
     }
@@ -401,30 +390,15 @@ const MAX_SNAPSHOT_EVERY: u32 = 1_024;
 /// Largest delay of a message or of the store, microseconds.
 const MAX_DELAY_US: u64 = 15_000_000;
 
-/// Shortest period of an operation.
-const LEAST_PERIOD: Duration = Duration::from_millis(10);
+/// Longest time to wait for the store, milliseconds.
+const MAX_TIMEOUT_MS: u64 = 600_000;
 
-/// Most tables or groups of one operation.
-const MAX_COUNT: u32 = 100_000;
+/// Furthest that clocks may be apart, milliseconds: an hour.
+const MAX_BOUND_MS: u64 = 3_600_000;
 
 /// Name of the node with a number, from 1.
 pub fn node_name(number: u32) -> String {
     format!("node{number}")
-}
-
-/// From serde's message about an unknown name, a hint at the nearest valid one.
-fn nearest_name(message: &str) -> String {
-    let mut quoted = message.split('`').skip(1).step_by(2);
-    let unknown = message.starts_with("unknown field") || message.starts_with("unknown variant");
-    let (true, Some(given)) = (unknown, quoted.next()) else {
-        return String::new();
-    };
-    // The begin of a name is a better hint than a few changed letters.
-    let nearest = quoted.min_by_key(|valid| {
-        let distance = strsim::damerau_levenshtein(given, valid);
-        (!valid.starts_with(given), distance)
-    });
-    nearest.map_or(String::new(), |valid| format!("\ndid you mean `{valid}`?"))
 }
 
 /// What is wrong with a scenario.
@@ -439,6 +413,16 @@ mod tests {
     #[test]
     fn an_empty_file_is_the_default_scenario() {
         assert_eq!(Scenario::parse("").unwrap(), Scenario::default());
+    }
+
+    #[test]
+    fn what_is_written_reads_the_same() {
+        let text = "about = 'x'\nseed = 7\nheal = '13m'\nduration = '4m'\n[clocks]\nbound_ms = 9\n\
+                    [store]\nformat = 'naive'\n[swarm]\n[[operation]]\nat = '1500ms'\n\
+                    do = 'lose'\nfrom = 'driver1'\nfor = '2s'\npercent = 30\n";
+        let scenario = Scenario::parse(text).unwrap();
+        let written = scenario.to_toml().unwrap();
+        assert_eq!(Scenario::parse(&written).unwrap(), scenario, "{written}");
     }
 
     #[test]
@@ -483,6 +467,14 @@ mod tests {
             (
                 "[[operation]]\nat = '1s'\ndo = 'crash-node'\nnode = 'n1'",
                 "no node `n1`",
+            ),
+            (
+                "[[operation]]\nat = '1s'\ndo = 'cut'\nfrom = 'node4'",
+                "no `node4` among 3 nodes and 1 drivers",
+            ),
+            (
+                "[[operation]]\nat = '1s'\ndo = 'compact'\nfor = '3s'",
+                "`compact` has no `for`: it takes only `at` and `every`",
             ),
         ] {
             let message = Scenario::parse(text).unwrap_err().to_string();
