@@ -62,6 +62,7 @@ impl Cluster {
                 driver: index,
                 generation,
                 id,
+                sent: self.now,
                 request,
                 damage: None,
                 forgotten: false,

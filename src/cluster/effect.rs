@@ -7,6 +7,7 @@ use crate::placement;
 use crate::placement::io::{RequestId, Revision, StoreReply, StoreRequest};
 use crate::placement::tracker::TrackerEvent;
 
+use super::heap::{MILLI, Micros};
 use super::scenario::{Action, Process};
 
 /// A request of a driver to the store, to be carried out by the crank.
@@ -16,6 +17,8 @@ pub struct StoreCall {
     pub driver: usize,
     pub(super) generation: u64,
     pub(super) id: RequestId,
+    /// When the driver asked.
+    pub sent: Micros,
     /// What is wanted.
     pub request: StoreRequest,
     /// What is read comes damaged: decides how. Of a write, its event in the watch is meant.
@@ -107,6 +110,6 @@ pub(super) fn unknown(reason: &str) -> StoreReply {
 }
 
 /// The store's clock, for what it tells by itself.
-pub(super) fn store_time(now: super::heap::Micros) -> Option<HybridTimestamp> {
-    HybridTimestamp::new(now / super::heap::MILLI, 0).ok()
+pub(super) fn store_time(now: Micros) -> Option<HybridTimestamp> {
+    HybridTimestamp::new(now / MILLI, 0).ok()
 }

@@ -275,7 +275,7 @@ impl Cluster {
 
     /// All faults end. A node or a driver may be lost for good: the rest has to do without.
     pub(super) fn heal(&mut self) {
-        self.healed_at = Some(self.now);
+        self.healed_at = Some(self.now.max(self.late_until()));
         self.effects.push(Effect::Notice(Notice::Healed));
         self.network.heal();
         self.storage.heal();

@@ -165,6 +165,14 @@ impl Cluster {
         }
     }
 
+    /// When the last of what is on its way in order, and of what the store is at work on, arrives.
+    pub(super) fn late_until(&self) -> Micros {
+        let drivers = self.drivers.iter().map(|slot| slot.stream.until);
+        let nodes = self.nodes.iter().map(|node| node.stream.until);
+        let last = drivers.chain(nodes).max().unwrap_or(0);
+        last.max(self.storage.busy_until())
+    }
+
     /// What a consumer finds that reads what is stored instead of what it has missed.
     fn read_again(&self, to: Process) -> Option<Event> {
         match to {

@@ -45,6 +45,11 @@ impl Storage {
         !self.down
     }
 
+    /// When it has served what it was asked so far.
+    pub fn busy_until(&self) -> Micros {
+        self.busy_until
+    }
+
     /// All faults end, but for a crash.
     pub fn heal(&mut self) {
         self.slow = (0, 0);

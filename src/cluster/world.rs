@@ -192,6 +192,17 @@ impl Cluster {
         &self.topology
     }
 
+    /// When the next event is going to happen, at the latest time that has been already.
+    pub fn now_at_next(&self) -> Micros {
+        self.next_at().map_or(self.now, |at| at.max(self.now))
+    }
+
+    /// Whether a driver stands still.
+    pub fn is_driver_paused(&self, index: usize) -> bool {
+        let slot = self.drivers.get(index);
+        slot.is_some_and(|slot| slot.pause.until.is_some())
+    }
+
     /// The event that is going to happen next.
     pub fn peek(&self) -> Option<&Event> {
         self.heap.peek()

@@ -116,6 +116,12 @@ macro_rules! actions {
             $($(#[$doc])* $variant,)*
         }
 
+        impl std::fmt::Display for Action {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
         impl Action {
             /// All of them.
             pub const ALL: &[Self] = &[$(Self::$variant,)*];
