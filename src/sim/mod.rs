@@ -6,7 +6,8 @@
 //! that a seed gives the same trace on every machine.
 //!
 //! * `crank` turns; `faults` is what the store suffers; [`observer`] looks on;
-//! * [`check`] asks what must always hold; [`run`] is one seed under it, [`campaign`] many.
+//! * [`check`] asks what must always hold; [`run`] is one seed under it, [`campaign`] many;
+//! * [`shrink`] shortens a schedule that violates something; [`transcript`] puts a run in words.
 
 pub mod campaign;
 pub mod check;
@@ -14,6 +15,8 @@ mod crank;
 mod faults;
 pub mod observer;
 pub mod run;
+pub mod shrink;
+pub mod transcript;
 
 pub use crank::{BEGIN, Simulation, SimulationError};
 pub use observer::{Observer, Watching};

@@ -13,7 +13,7 @@ use crate::replica;
 use super::{EXHAUSTIVE, Invariant, Verdict, node_name, wrong};
 
 /// Groups asked about in turn where there are too many for all.
-const IN_TURN: usize = 256;
+const IN_TURN: usize = 32;
 
 /// What a node has been shown.
 #[derive(Debug, Default)]
