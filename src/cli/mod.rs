@@ -4,6 +4,7 @@
 //! to standard error; a reader that closes standard output early (`| head`) ends a command
 //! quietly.
 
+mod check;
 mod compare;
 mod decode;
 mod encode;
@@ -41,6 +42,7 @@ struct Arguments {
 #[derive(Debug, Subcommand)]
 enum Command {
     Run(run::Run),
+    Check(check::Check),
     Sizes(query::sizes::Sizes),
     Leases(query::leases::Leases),
     Verify(query::verify::Verify),
@@ -58,6 +60,7 @@ impl Command {
     fn run(self) -> Result<(), Failure> {
         match self {
             Self::Run(command) => command.run(),
+            Self::Check(command) => command.run(),
             Self::Sizes(command) => command.run(),
             Self::Leases(command) => command.run(),
             Self::Verify(command) => command.run(),

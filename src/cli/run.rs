@@ -91,7 +91,7 @@ pub(super) struct Run {
 }
 
 /// Parses the name of a layout on the command line.
-fn layout_parser() -> impl TypedValueParser<Value = Layout> {
+pub(super) fn layout_parser() -> impl TypedValueParser<Value = Layout> {
     PossibleValuesParser::new(Layout::ALL.map(Layout::name)).map(|name| {
         let named = |layout: &Layout| layout.name() == name;
         Layout::ALL.into_iter().find(named).unwrap_or(Layout::Full)

@@ -7,13 +7,14 @@ use crate::cluster::scenario::Scenario;
 use super::failure::Failure;
 
 /// Name and text of the scenarios that come with the program.
-const BUILT_IN: [(&str, &str); 4] = [
+const BUILT_IN: [(&str, &str); 5] = [
     ("steady", include_str!("../../sims/steady.toml")),
     (
         "rolling-restart",
         include_str!("../../sims/rolling-restart.toml"),
     ),
     ("failover", include_str!("../../sims/failover.toml")),
+    ("swarm", include_str!("../../sims/swarm.toml")),
     ("table-churn", include_str!("../../sims/table-churn.toml")),
 ];
 

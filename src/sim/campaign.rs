@@ -2,11 +2,13 @@
 //! the same on any number of threads.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 
 use crate::cluster::scenario::{Action, Scenario};
 
+use super::observer::{Observer, Until, Watching};
 use super::run::{MakeStore, Outcome, length, run};
 
 /// What many runs came to.
@@ -54,32 +56,32 @@ pub struct Campaign<'a> {
     pub store: MakeStore,
     /// Threads.
     pub jobs: usize,
-    /// Ends the campaign when set.
+    /// Ends the campaign when set, and what runs at that moment counts for nothing.
     pub stop: &'a AtomicBool,
 }
 
 impl Campaign<'_> {
-    /// Runs seeds from the first up to but without the last, until one fails or it is stopped.
-    /// `progress` hears of each run that has ended, in the order in which they end.
-    pub fn run(&self, first: u64, end: u64, mut progress: impl FnMut(&Summary)) -> Summary {
-        let next = AtomicU64::new(first);
-        let failed = AtomicBool::new(false);
+    /// Runs a range of seeds, until one fails or it is stopped. `goes_on` hears of each run that
+    /// has ended, in the order in which they end, and says whether another may begin.
+    pub fn run(&self, seeds: Range<u64>, mut goes_on: impl FnMut(&Summary) -> bool) -> Summary {
+        let next = AtomicU64::new(seeds.start);
+        let no_more = AtomicBool::new(false);
         let mut summary = Summary::default();
         let (tell, told) = mpsc::channel();
         std::thread::scope(|scope| {
             for _ in 0..self.jobs.max(1) {
-                let (tell, next, failed) = (tell.clone(), &next, &failed);
+                let (tell, next, no_more) = (tell.clone(), &next, &no_more);
                 scope.spawn(move || {
-                    while !failed.load(Ordering::Relaxed) && !self.stop.load(Ordering::Relaxed) {
+                    while !no_more.load(Ordering::Relaxed) && !self.stop.load(Ordering::Relaxed) {
                         let seed = next.fetch_add(1, Ordering::Relaxed);
-                        if seed >= end {
+                        if seed >= seeds.end {
                             break;
                         }
-                        let outcome = self.run_seed(seed);
+                        let outcome = self.run_seed(seed, &mut ());
                         if outcome.violation.is_some() {
-                            failed.store(true, Ordering::Relaxed);
+                            no_more.store(true, Ordering::Relaxed);
                         }
-                        if tell.send(outcome).is_err() {
+                        if outcome.cut_short || tell.send(outcome).is_err() {
                             break;
                         }
                     }
@@ -88,15 +90,19 @@ impl Campaign<'_> {
             drop(tell);
             for outcome in told {
                 summary.add(outcome);
-                progress(&summary);
+                if !goes_on(&summary) {
+                    no_more.store(true, Ordering::Relaxed);
+                }
             }
         });
         summary
     }
 
     /// Runs one seed.
-    pub fn run_seed(&self, seed: u64) -> Outcome {
+    pub fn run_seed(&self, seed: u64, also: &mut impl Observer) -> Outcome {
         let scenario = self.scenario.for_seed(seed);
-        run(&scenario, length(&scenario), (self.store)(), &mut ())
+        let mut observers = Watching(Until(self.stop), also);
+        let store = (self.store)();
+        run(&scenario, length(&scenario), store, &mut observers)
     }
 }

@@ -1,5 +1,7 @@
 //! Looking at a simulation from outside.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use crate::cluster::event::{Event, Notice, StoreCall};
 use crate::cluster::world::Cluster;
 use crate::metastorage::contract::Metastorage;
@@ -31,10 +33,25 @@ pub trait Observer {
 
     /// An event has happened, with all that followed at that instant.
     fn stepped(&mut self, _cluster: &Cluster, _store: &dyn Metastorage) {}
+
+    /// Whether it has seen enough: then a run ends.
+    fn has_enough(&self) -> bool {
+        false
+    }
 }
 
 /// Looks the other way.
 impl Observer for () {}
+
+/// Has enough as soon as this is set.
+#[derive(Debug)]
+pub struct Until<'a>(pub &'a AtomicBool);
+
+impl Observer for Until<'_> {
+    fn has_enough(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
 
 /// Two observers, the first one first.
 #[derive(Debug)]
@@ -44,6 +61,10 @@ macro_rules! both {
     ($(fn $name:ident($($argument:ident: $kind:ty),*);)*) => {
         impl<O: Observer> Observer for &mut O {
             $(fn $name(&mut self, $($argument: $kind),*) { (**self).$name($($argument),*); })*
+
+            fn has_enough(&self) -> bool {
+                (**self).has_enough()
+            }
         }
 
         impl<A: Observer, B: Observer> Observer for Watching<A, B> {
@@ -51,6 +72,10 @@ macro_rules! both {
                 self.0.$name($($argument),*);
                 self.1.$name($($argument),*);
             })*
+
+            fn has_enough(&self) -> bool {
+                self.0.has_enough() || self.1.has_enough()
+            }
         }
     };
 }

@@ -32,6 +32,8 @@ pub struct Outcome {
     pub operations: BTreeMap<Action, u64>,
     /// What did not hold, if something did not.
     pub violation: Option<Violation>,
+    /// Whether an observer had seen enough before it was over.
+    pub cut_short: bool,
 }
 
 /// Length of a run whose scenario does not say.
@@ -61,6 +63,7 @@ pub fn run(
         elapsed_us: 0,
         operations: BTreeMap::new(),
         violation: None,
+        cut_short: false,
     };
     let mut simulation = match Simulation::new(scenario.clone(), store) {
         Ok(simulation) => simulation,
@@ -75,16 +78,16 @@ pub fn run(
         let mut observers = Watching(&mut checker, Watching(&mut tally, also));
         while simulation.cluster().next_at().is_some_and(|at| at <= until) {
             simulation.step(&mut observers)?;
-            if observers.0.violation().is_some() {
-                break;
+            if observers.has_enough() {
+                return Ok(true);
             }
         }
-        Ok::<_, super::SimulationError>(())
+        Ok::<_, super::SimulationError>(false)
     }));
     let cluster = simulation.cluster();
     let elapsed_us = cluster.now() - cluster.begin();
     match turned {
-        Ok(Ok(())) => {}
+        Ok(Ok(enough)) => outcome.cut_short = enough && checker.violation().is_none(),
         Ok(Err(error)) => checker.fail(elapsed_us, &error.to_string()),
         Err(panic) => checker.fail(elapsed_us, &format!("panic: {}", message(&*panic))),
     }

@@ -39,6 +39,12 @@ pub struct Swarm {
     /// Whether delays, clocks, layout, format and replicas are drawn too. Otherwise they are the
     /// scenario's.
     pub settings: bool,
+    /// The format is the scenario's all the same.
+    #[serde(skip)]
+    pub same_format: bool,
+    /// The layout is the scenario's all the same.
+    #[serde(skip)]
+    pub same_layout: bool,
 }
 
 impl Default for Swarm {
@@ -50,11 +56,19 @@ impl Default for Swarm {
             without: Vec::new(),
             always: Vec::new(),
             settings: true,
+            same_format: false,
+            same_layout: false,
         }
     }
 }
 
 impl Swarm {
+    /// Leaves format or layout as the scenario has them.
+    pub fn fix(&mut self, format: bool, layout: bool) {
+        self.same_format |= format;
+        self.same_layout |= layout;
+    }
+
     pub(super) fn validate(&self, scenario: &Scenario) -> Result<(), ScenarioError> {
         let refuse = |reason: &str| Err(ScenarioError(format!("swarm: {reason}")));
         if self.from >= self.until {
@@ -84,6 +98,12 @@ impl Scenario {
         };
         if swarm.settings {
             draw.settings(&mut drawn);
+            if swarm.same_format {
+                drawn.store.format = self.store.format;
+            }
+            if swarm.same_layout {
+                drawn.store.layout = self.store.layout;
+            }
         }
         let share = draw.random.random_range(5..=45);
         for action in Action::ALL {

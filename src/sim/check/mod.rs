@@ -196,6 +196,10 @@ impl Observer for Checker {
             self.note(cluster, verdict);
         }
     }
+
+    fn has_enough(&self) -> bool {
+        self.violation.is_some()
+    }
 }
 
 /// A process as the reader of a report knows it.
