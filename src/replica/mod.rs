@@ -46,11 +46,23 @@ pub enum Output {
     Stop(StopProlongation),
 }
 
-/// An offer on its way to being accepted.
+/// The latest offer of a group. It is remembered when it was refused, too: an earlier one that
+/// comes late must not be taken for the latest.
 #[derive(Clone, Debug)]
 struct Pending {
     offer: LeaseGranted,
-    accepted: bool,
+    stage: Stage,
+}
+
+/// How far an offer is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Stage {
+    /// The replica catches up, or waits for whoever held the group before.
+    CatchingUp,
+    /// Accepted.
+    Accepted,
+    /// This node does not lead the group. That may change until the offer comes again.
+    Refused,
 }
 
 /// One incarnation of a node.
@@ -131,35 +143,36 @@ impl Replica {
         }
         let group = offer.group;
         if let Some(pending) = self.pending.get(&group) {
-            if pending.offer.start == offer.start {
-                if pending.accepted {
-                    self.answer(physical, group, offer.start, Verdict::Accepted, out);
-                }
-                return;
-            }
             if pending.offer.start > offer.start {
                 return;
+            }
+            match pending.stage {
+                _ if pending.offer.start < offer.start => {}
+                Stage::CatchingUp => return,
+                Stage::Accepted => {
+                    self.answer(physical, group, offer.start, Verdict::Accepted, out);
+                    return;
+                }
+                Stage::Refused => {}
             }
         }
         let known = self.applied.get(group);
         if known.is_some_and(|row| row.start() > offer.start) {
             return;
         }
-        if !offer.force {
-            match leader {
-                Some(leader) if leader == self.me.name => {}
-                Some(leader) => {
-                    let verdict = Verdict::Redirect(leader);
-                    self.answer(physical, group, offer.start, verdict, out);
-                    return;
-                }
-                // An election is under way. The offer comes again at the driver's next tick.
-                None => return,
+        let leads = leader.as_ref() == Some(&self.me.name);
+        let stage = if offer.force || leads {
+            out.push(Output::CatchUp(group, offer.start));
+            Stage::CatchingUp
+        } else {
+            // During an election nobody leads. The offer comes again at the driver's next tick.
+            if let Some(leader) = leader {
+                let verdict = Verdict::Redirect(leader);
+                self.answer(physical, group, offer.start, verdict, out);
             }
-        }
-        out.push(Output::CatchUp(group, offer.start));
-        let accepted = false;
-        self.pending.insert(group, Pending { offer, accepted });
+            Stage::Refused
+        };
+        self.pending.insert(group, Pending { offer, stage });
     }
 
     fn caught_up(
@@ -173,7 +186,7 @@ impl Replica {
         let Some(pending) = self.pending.get_mut(&group) else {
             return;
         };
-        if pending.offer.start != start || pending.accepted {
+        if pending.offer.start != start || pending.stage != Stage::CatchingUp {
             return;
         }
         if now >= pending.offer.expiration {
@@ -189,7 +202,7 @@ impl Replica {
             out.push(Output::Wait(group, start, wait));
             return;
         }
-        pending.accepted = true;
+        pending.stage = Stage::Accepted;
         if pending.offer.force {
             out.push(Output::TakeLeadership(group));
         }
