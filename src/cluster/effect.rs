@@ -1,7 +1,7 @@
 //! What a cluster wants of the crank that turns it, and what it has to tell.
 
 use crate::model::hlc::HybridTimestamp;
-use crate::model::ids::{Incarnation, NodeName};
+use crate::model::ids::{Incarnation, NodeId, NodeName};
 use crate::model::message::GrantAnswer;
 use crate::placement;
 use crate::placement::io::{RequestId, Revision, StoreReply, StoreRequest};
@@ -96,8 +96,8 @@ pub enum Notice {
     Healed,
     /// A node (from 0) answered an offer. Its tracker and replica are as they were then.
     Answered(usize, GrantAnswer),
-    /// What a node's (from 0) tracker made of a revision.
-    Tracked(usize, Vec<TrackerEvent>),
+    /// What a node's (from 0) tracker made of a revision, in which of its lives.
+    Tracked(usize, NodeId, Vec<TrackerEvent>),
     /// A message did not get through.
     MessageLost(Process, Process),
     /// A stream of the store could not be resumed, so what is stored was read again.

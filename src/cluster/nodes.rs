@@ -75,7 +75,7 @@ impl Cluster {
             update.changes = diff(applied.1, &update.batch).into();
         }
         if !events.is_empty() {
-            let notice = Notice::Tracked(index, events);
+            let notice = Notice::Tracked(index, id, events);
             self.effects.push(Effect::Notice(notice));
         }
         self.node_input(index, id, replica::Input::Applied(update));

@@ -374,7 +374,7 @@ fn about_notice(notice: &Notice) -> Vec<About> {
             };
             vec![lost]
         }
-        Notice::Tracked(index, events) => events
+        Notice::Tracked(index, _, events) => events
             .iter()
             .map(|event| {
                 let lease = event.lease();

@@ -178,7 +178,7 @@ impl Observer for Checker {
                 let skew = cluster.scenario().timings.max_skew_ms;
                 self.told.answered(*node, answer, &self.stored, skew)
             }
-            Notice::Tracked(node, events) => self.tracked.take(cluster, *node, events),
+            Notice::Tracked(node, id, events) => self.tracked.take(*node, *id, events),
             _ => Ok(()),
         };
         self.note(cluster, verdict);

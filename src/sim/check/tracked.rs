@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use crate::cluster::world::Cluster;
 use crate::model::hlc::HybridTimestamp;
 use crate::model::ids::{GroupId, NodeId};
 use crate::placement::tracker::TrackerEvent;
@@ -29,12 +28,11 @@ pub(super) struct Tracked {
 }
 
 impl Tracked {
-    pub fn take(&mut self, cluster: &Cluster, index: usize, events: &[TrackerEvent]) -> Verdict {
-        let id = cluster.nodes().get(index).and_then(|node| node.id());
+    pub fn take(&mut self, index: usize, id: NodeId, events: &[TrackerEvent]) -> Verdict {
         let node = self.nodes.entry(index).or_default();
-        if node.id != id {
+        if node.id != Some(id) {
             *node = Node {
-                id,
+                id: Some(id),
                 ..Node::default()
             };
         }
