@@ -8,6 +8,7 @@ use leasehold::metastorage::contract::{Metastorage, Op, Transaction};
 use leasehold::metastorage::memory::MemoryStore;
 use leasehold::model::batch::LeaseBatch;
 use leasehold::model::hlc::HybridTimestamp;
+use leasehold::model::reads::Reads;
 use leasehold::model::workload::Workload;
 use leasehold::placement::io::{BatchWrite, Cause, Form, StoreReply, StoreRequest, Stored};
 use leasehold::placement::record::{BATCH, BEAT, SizeRow, execute, size_range};
@@ -17,7 +18,7 @@ fn ts(physical: u64) -> HybridTimestamp {
 }
 
 fn ask(store: &MemoryStore, request: StoreRequest) -> StoreReply {
-    execute(store, Format::CompactV2, request, None)
+    execute(store, Reads::default(), request, None)
 }
 
 fn take(store: &MemoryStore, known: u64) -> StoreReply {
@@ -34,6 +35,8 @@ fn write(store: &MemoryStore, epoch: u64, expected: u64, time: u64) -> StoreRepl
         form: Form::Snapshot,
         changed: Vec::new(),
         batch,
+        format: Format::CompactV2,
+        substitute: Format::CompactV2,
         time: ts(time),
         cause: Cause {
             renewal: true,
@@ -178,12 +181,14 @@ fn a_batch_that_the_format_cannot_carry_changes_nothing() {
         form: Form::Snapshot,
         changed: Vec::new(),
         batch: LeaseBatch::from_leases([&lease]).unwrap(),
+        format: Format::Naive,
+        substitute: Format::Naive,
         time: ts(2000),
         cause: Cause::default(),
         naive_bytes: 0,
     };
     let request = StoreRequest::Write(Box::new(write));
-    let reply = execute(&store, Format::Naive, request, None);
+    let reply = execute(&store, Reads::default(), request, None);
     let StoreReply::Unencodable(reason) = reply else {
         panic!("{reply:?}");
     };

@@ -123,6 +123,15 @@ impl Catalog {
         }
     }
 
+    /// The groups whose replicas are on the move.
+    pub fn on_the_move(&self) -> Vec<GroupId> {
+        let moving = self
+            .moved
+            .iter()
+            .filter(|(_, place)| place.pending.is_some());
+        moving.map(|(group, _)| *group).collect()
+    }
+
     fn place(&self, group: GroupId) -> Place {
         let first = || {
             let first = SplitMix64::new(self.seed ^ group.packed()).below(self.rings.len() as u64);

@@ -37,9 +37,10 @@ impl Event {
                 words(&[4, *index as u64, id.halves().0]);
                 digest_node_input(input, hash);
             }
-            Self::Watch { index, id, update } => {
-                let time = update.time.composite();
-                words(&[5, *index as u64, id.halves().0, update.revision, time]);
+            Self::Watch { index, id, shown } => {
+                let time = shown.update.time.composite();
+                let (revision, needs) = (shown.update.revision, shown.needs as u64);
+                words(&[5, *index as u64, id.halves().0, revision, time, needs]);
             }
             Self::Progress { index, id, time } => {
                 words(&[6, *index as u64, id.halves().0, time.composite()]);
@@ -78,6 +79,8 @@ impl Event {
                 groups.iter().for_each(|group| hash.word(group.packed()));
             }
             Self::Heal => words(&[21]),
+            Self::DriverLeft { index, generation } => words(&[22, *index as u64, *generation]),
+            Self::Upgraded { process, reads } => words(&[23, number(*process), *reads as u64]),
         }
     }
 }
@@ -100,6 +103,7 @@ fn digest_reply(reply: &StoreReply, hash: &mut TraceHash) {
         StoreReply::Unavailable(_) => (5, 0),
         StoreReply::Unreadable(_) => (6, 0),
         StoreReply::Unencodable(_) => (7, 0),
+        StoreReply::TooNew { epoch, .. } => (9, *epoch),
     };
     hash.word(kind);
     hash.word(revision);
@@ -112,7 +116,7 @@ fn digest_driver_input(input: &placement::io::Input, hash: &mut TraceHash) {
         Input::Start => words(&[1]),
         Input::Tick => words(&[2]),
         Input::Topology(topology) => {
-            words(&[3, topology.len() as u64]);
+            words(&[3, topology.len() as u64, topology.all_read() as u64]);
             for node in topology.nodes() {
                 hash.text(&node.name);
                 hash.word(node.id.halves().0);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::model::ids::NodeId;
+use crate::model::ids::{NodeId, NodeName};
 use crate::model::topology::Assignments;
 use crate::placement::driver::PlacementDriver;
 use crate::placement::io::{Input, Now, Output, StoreReply, StoreRequest};
@@ -12,7 +12,7 @@ use crate::replica;
 use super::event::{Effect, Event, Notice, StoreCall};
 use super::heap::MILLI;
 use super::member::Trap;
-use super::scenario::CrashPoint;
+use super::scenario::{CrashPoint, Process};
 use super::world::Cluster;
 
 impl Cluster {
@@ -63,6 +63,7 @@ impl Cluster {
                 generation,
                 id,
                 sent: self.now,
+                reads: self.drivers[index].reads,
                 request,
                 damage: None,
                 forgotten: false,
@@ -92,7 +93,11 @@ impl Cluster {
 
     pub(super) fn stop_driver(&mut self, index: usize) {
         if self.drivers[index].up.is_some() {
+            let generation = self.drivers[index].generation;
             self.drivers[index].stop();
+            let noticed = self.now + self.scenario.failures.detection_ms * MILLI;
+            let left = Event::DriverLeft { index, generation };
+            self.heap.push(noticed, left);
             let notice = Notice::DriverDown(index);
             self.effects.push(Effect::Notice(notice));
         }
@@ -104,14 +109,20 @@ impl Cluster {
             batches_ms: store.retain.as_millis() as u64,
             sizes_ms: store.retain_sizes.as_millis() as u64,
         };
-        let mut driver =
-            PlacementDriver::new(self.scenario.timings, retain, store.batches_per_snapshot());
-        driver.assign(assignments);
+        let (storing, timings) = (store.storing(), self.scenario.timings);
         let slot = &mut self.drivers[index];
+        let mut driver = PlacementDriver::new(timings, retain, storing, slot.reads);
+        driver.assign(assignments);
         slot.up = Some(driver);
         slot.generation += 1;
         slot.stream.reset();
-        let generation = slot.generation;
+        let (generation, reads) = (slot.generation, slot.reads);
+        // It is announced before it does anything, so that others write what it can read.
+        let others = self.topology.all_read();
+        self.topology.driver_came(driver_name(index), reads);
+        if self.topology.all_read() != others {
+            self.publish_topology();
+        }
         for input in [Input::Topology(self.topology.clone()), Input::Start] {
             let event = Event::Driver {
                 index,
@@ -124,6 +135,19 @@ impl Cluster {
         self.heap.push(first, Event::Tick { index, generation });
         let notice = Notice::DriverUp(index);
         self.effects.push(Effect::Notice(notice));
+    }
+
+    /// A driver's end is noticed, unless it is back.
+    pub(super) fn driver_left(&mut self, index: usize, generation: u64) {
+        let slot = &self.drivers[index];
+        if slot.up.is_some() || slot.generation != generation + 1 {
+            return;
+        }
+        let before = self.topology.all_read();
+        self.topology.driver_left(&driver_name(index));
+        if self.topology.all_read() != before {
+            self.publish_topology();
+        }
     }
 
     /// The driver that believes that it is active, or the first that is up.
@@ -143,6 +167,10 @@ impl Cluster {
     fn index_of(&self, id: NodeId) -> Option<usize> {
         self.nodes.iter().position(|node| node.id() == Some(id))
     }
+}
+
+fn driver_name(index: usize) -> NodeName {
+    Process::Driver(index).to_string().into()
 }
 
 /// Whether a driver that takes this input is to crash before anything comes of it.

@@ -3,6 +3,7 @@
 use crate::model::hlc::HybridTimestamp;
 use crate::model::ids::{Incarnation, NodeId, NodeName};
 use crate::model::message::GrantAnswer;
+use crate::model::reads::Reads;
 use crate::placement;
 use crate::placement::io::{RequestId, Revision, StoreReply, StoreRequest};
 use crate::placement::tracker::TrackerEvent;
@@ -19,6 +20,8 @@ pub struct StoreCall {
     pub(super) id: RequestId,
     /// When the driver asked.
     pub sent: Micros,
+    /// What the driver's release can read.
+    pub reads: Reads,
     /// What is wanted.
     pub request: StoreRequest,
     /// What is read comes damaged: decides how. Of a write, its event in the watch is meant.
@@ -98,6 +101,8 @@ pub enum Notice {
     Answered(usize, GrantAnswer),
     /// What a node's (from 0) tracker made of a revision, in which of its lives.
     Tracked(usize, NodeId, Vec<TrackerEvent>),
+    /// A node (from 0) was shown a revision that its release can't read.
+    CannotRead(usize, Revision),
     /// A message did not get through.
     MessageLost(Process, Process),
     /// A stream of the store could not be resumed, so what is stored was read again.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::model::diff::LeaseUpdate;
 use crate::model::hlc::HybridTimestamp;
 use crate::model::ids::{GroupId, NodeId};
+use crate::model::reads::Reads;
 use crate::placement;
 use crate::placement::feed::Seen;
 use crate::placement::io::{Revision, StoreReply};
@@ -12,6 +13,15 @@ use crate::replica;
 
 pub use super::effect::{CallId, Effect, Notice, StoreCall};
 use super::scenario::Process;
+
+/// A batch, as the store shows it to nodes.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    /// The leases, and what has changed.
+    pub update: Arc<LeaseUpdate>,
+    /// What it takes to read that.
+    pub needs: Reads,
+}
 
 /// An event on the heap. A node's id, a driver's generation or the store's incarnation says which
 /// life of the process it is meant for: one for a former life is lost, as a message to a dead
@@ -77,7 +87,7 @@ pub enum Event {
         /// In which of its lives.
         id: NodeId,
         /// The revision.
-        update: Arc<LeaseUpdate>,
+        shown: Shown,
     },
     /// The store tells a node how far it has seen everything.
     Progress {
@@ -112,6 +122,20 @@ pub enum Event {
     },
     /// A driver starts.
     DriverUp(usize),
+    /// A driver's end is noticed.
+    DriverLeft {
+        /// Which.
+        index: usize,
+        /// In which of its lives it ended.
+        generation: u64,
+    },
+    /// A process is stopped, and starts again with another release.
+    Upgraded {
+        /// Which.
+        process: Process,
+        /// What that release can read.
+        reads: Reads,
+    },
     /// A process that stood still may go on.
     Resumed(Process),
     /// Something that impaired the network may be over.

@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::model::ids::{Incarnation, NodeId, NodeName};
+use crate::model::reads::Reads;
 use crate::placement::driver::PlacementDriver;
 use crate::placement::io::Revision;
 use crate::placement::tracker::Tracker;
@@ -34,6 +35,10 @@ pub struct Member {
     pub(super) silent_until: Micros,
     /// Whether its return to the topology is under way.
     pub(super) joining: bool,
+    /// What its release can read of stored leases.
+    pub(super) reads: Reads,
+    /// Whether the newest that it was shown is more than its release can read.
+    pub(super) blind: bool,
 }
 
 /// What runs on a node that is up.
@@ -47,7 +52,7 @@ pub struct Running {
 
 impl Member {
     /// A node that is down.
-    pub(super) fn new(name: NodeName, clock: ProcessClock) -> Self {
+    pub(super) fn new(name: NodeName, clock: ProcessClock, reads: Reads) -> Self {
         Self {
             name,
             clock,
@@ -58,6 +63,8 @@ impl Member {
             heard_at: 0,
             silent_until: 0,
             joining: false,
+            reads,
+            blind: false,
         }
     }
 
@@ -74,6 +81,7 @@ impl Member {
         self.down_since = None;
         self.heard_at = now;
         self.joining = true;
+        self.blind = false;
         me
     }
 
@@ -94,6 +102,11 @@ impl Member {
     /// What its physical clock shows, milliseconds.
     pub fn physical(&self, now: Micros) -> u64 {
         self.clock.physical(now)
+    }
+
+    /// What its release can read of stored leases.
+    pub fn reads(&self) -> Reads {
+        self.reads
     }
 
     /// Whether it stands still.
@@ -117,6 +130,8 @@ pub(super) struct DriverSlot {
     pub pause: Pause,
     /// Where it is to crash.
     pub trap: Option<Trap>,
+    /// What its release can read of stored leases.
+    pub reads: Reads,
 }
 
 /// Where a driver is to crash, and for how long it is then down.
@@ -128,7 +143,7 @@ pub(super) struct Trap {
 
 impl DriverSlot {
     /// A driver that is down.
-    pub fn new(clock: ProcessClock) -> Self {
+    pub fn new(clock: ProcessClock, reads: Reads) -> Self {
         Self {
             up: None,
             generation: 0,
@@ -136,6 +151,7 @@ impl DriverSlot {
             stream: Stream::default(),
             pause: Pause::default(),
             trap: None,
+            reads,
         }
     }
 

@@ -13,7 +13,7 @@
 //!   (`digest`); [`effect`] is what it wants of the crank;
 //! * its processes are `drivers`, `nodes` and the `storage`, which may stand still (`pauses`) and
 //!   whose clocks are off ([`clock`]); messages and streams go by `post`, as `network` lets them;
-//! * `operations` are what a scenario has happen;
+//! * `operations` are what a scenario has happen, `upgrades` those that change releases;
 //! * [`scenario`] says what it is made of and what happens to it;
 //! * [`catalog`] knows the tables and replicas; [`leadership`] stands in for their consensus.
 
@@ -33,4 +33,5 @@ mod pauses;
 mod post;
 pub mod scenario;
 mod storage;
+mod upgrades;
 pub mod world;

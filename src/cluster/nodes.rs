@@ -1,15 +1,13 @@
 //! The nodes' processes: their inputs, what comes out, how they start and end, and who notices.
 
-use std::sync::Arc;
-
 use rand::RngExt;
 
-use crate::model::diff::{LeaseUpdate, diff};
+use crate::model::diff::diff;
 use crate::model::ids::{Incarnation, NodeId};
 use crate::placement;
 use crate::replica;
 
-use super::event::{Effect, Event, Notice};
+use super::event::{Effect, Event, Notice, Shown};
 use super::heap::MILLI;
 use super::scenario::Process;
 use super::world::Cluster;
@@ -57,8 +55,17 @@ impl Cluster {
     }
 
     /// A watched revision for a life of a node.
-    pub(super) fn watch(&mut self, index: usize, id: NodeId, update: Arc<LeaseUpdate>) {
-        if self.nodes[index].id() != Some(id) {
+    pub(super) fn watch(&mut self, index: usize, id: NodeId, shown: Shown) {
+        let Shown { update, needs } = shown;
+        let member = &mut self.nodes[index];
+        if member.id() != Some(id) {
+            return;
+        }
+        // What its release can't read it lets pass, and goes by what it knows until it can.
+        member.blind = needs > member.reads;
+        if member.blind {
+            let notice = Notice::CannotRead(index, update.revision);
+            self.effects.push(Effect::Notice(notice));
             return;
         }
         let Some(up) = &mut self.nodes[index].up else {
@@ -82,10 +89,10 @@ impl Cluster {
     }
 
     /// Streams a revision to a node, if it is up.
-    pub(super) fn show_node(&mut self, index: usize, update: Arc<LeaseUpdate>) {
+    pub(super) fn show_node(&mut self, index: usize, shown: Shown) {
         if let Some(id) = self.nodes[index].id() {
-            let revision = update.revision;
-            let event = Event::Watch { index, id, update };
+            let revision = shown.update.revision;
+            let event = Event::Watch { index, id, shown };
             self.stream(Process::Node(index), Some(revision), event);
         }
     }
@@ -100,8 +107,8 @@ impl Cluster {
         self.effects.push(Effect::Notice(Notice::NodeUp(node)));
         let join = self.now + self.scenario.failures.join_ms * MILLI;
         self.heap.push(join, Event::Joined { index, id });
-        if let Some(update) = self.latest.clone() {
-            self.show_node(index, update);
+        if let Some(shown) = self.latest.clone() {
+            self.show_node(index, shown);
         }
     }
 
@@ -123,7 +130,8 @@ impl Cluster {
         self.nodes[index].joining = false;
         if self.is_heard(index) {
             let name = self.nodes[index].name.clone();
-            self.topology.join(Incarnation { name, id });
+            let reads = self.nodes[index].reads;
+            self.topology.join(Incarnation { name, id }, reads);
             self.publish_topology();
         }
     }

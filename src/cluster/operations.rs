@@ -108,6 +108,7 @@ impl Cluster {
                     self.heap.push(back, Event::DriverUp(index));
                 }
             }
+            Action::Upgrade => self.roll_out(&operation),
             Action::PauseDriver => {
                 if let Some(index) = self.chosen_driver(&operation) {
                     self.pause(Process::Driver(index), micros(operation.lasts()));
@@ -144,7 +145,7 @@ impl Cluster {
     }
 
     /// Until a node that came up can have been given leases.
-    fn settling_time(&self) -> Micros {
+    pub(super) fn settling_time(&self) -> Micros {
         let timings = &self.scenario.timings;
         (self.scenario.failures.join_ms + 2 * timings.tick_ms) * MILLI
     }
@@ -273,6 +274,14 @@ impl Cluster {
         self.heap.push(arrived, Event::Moved(groups));
     }
 
+    /// Replicas that were on the move have arrived.
+    pub(super) fn moved(&mut self, groups: &[GroupId]) {
+        for group in groups {
+            self.catalog.arrive(*group);
+        }
+        self.reassign(groups);
+    }
+
     /// All faults end. A node or a driver may be lost for good: the rest has to do without.
     pub(super) fn heal(&mut self) {
         self.healed_at = Some(self.now.max(self.late_until()));
@@ -282,6 +291,7 @@ impl Cluster {
         self.start_store();
         self.resume_all();
         self.resume_streams();
+        self.moved(&self.catalog.on_the_move());
         let nodes = self.nodes.len();
         let lost = self.random.random_range(0..3 * nodes);
         for node in 0..nodes {
@@ -294,12 +304,20 @@ impl Cluster {
         }
         let drivers = self.drivers.len();
         let lost = self.random.random_range(0..4 * drivers);
+        // Drivers must not be left alone with what they can't read.
+        let stored = self.latest.as_ref().map(|shown| shown.needs);
+        let newest = (self.drivers.iter().map(|slot| slot.reads))
+            .chain(stored)
+            .max()
+            .unwrap_or_default();
         let assignments = Arc::new(self.assignments());
         for driver in 0..drivers {
             self.drivers[driver].trap = None;
             let up = self.drivers[driver].up.as_ref();
+            let older = self.drivers[driver].reads < newest;
             let halted = up.is_some_and(|up| matches!(up.role(), Role::Halted(_)));
-            if halted || (driver == lost && drivers > 1) {
+            self.drivers[driver].reads = newest;
+            if halted || older || (driver == lost && drivers > 1) {
                 self.stop_driver(driver);
             }
             if driver != lost && self.drivers[driver].up.is_none() {

@@ -180,7 +180,7 @@ impl Cluster {
             Process::Node(index) => Some(Event::Watch {
                 index,
                 id: self.nodes.get(index)?.id()?,
-                update: self.latest.clone()?,
+                shown: self.latest.clone()?,
             }),
             Process::Driver(index) => Some(Event::Driver {
                 index,

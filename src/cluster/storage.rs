@@ -8,7 +8,7 @@ use crate::placement::feed::Seen;
 use crate::placement::io::{Revision, StoreReply, StoreRequest};
 
 use super::effect::{store_time, unknown};
-use super::event::{CallId, Effect, Event, StoreCall};
+use super::event::{CallId, Effect, Event, Shown, StoreCall};
 use super::heap::{MILLI, Micros};
 use super::member::Pause;
 use super::scenario::Process;
@@ -193,10 +193,14 @@ impl Cluster {
             self.inform_driver(index, Some(revision), input);
         }
         if let Some(update) = &seen.update {
-            self.latest = Some(update.clone());
+            let shown = Shown {
+                update: update.clone(),
+                needs: seen.needs,
+            };
             for index in 0..self.nodes.len() {
-                self.show_node(index, update.clone());
+                self.show_node(index, shown.clone());
             }
+            self.latest = Some(shown);
         }
     }
 

@@ -6,7 +6,6 @@ use std::time::Duration;
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
 
-use crate::model::diff::LeaseUpdate;
 use crate::model::ids::{GroupId, GroupKind, NodeId, NodeName};
 use crate::model::topology::{Assignments, Topology};
 use crate::placement;
@@ -15,7 +14,7 @@ use crate::placement::driver::PlacementDriver;
 
 use super::catalog::Catalog;
 use super::clock::ProcessClock;
-use super::event::{Effect, Event};
+use super::event::{Effect, Event, Shown};
 use super::heap::{EventHeap, MILLI, Micros, TraceHash};
 use super::leadership::Leadership;
 use super::member::{DriverSlot, Member};
@@ -40,7 +39,7 @@ pub struct Cluster {
     pub(super) network: Network,
     pub(super) storage: Storage,
     /// The newest batch that watchers may see.
-    pub(super) latest: Option<Arc<LeaseUpdate>>,
+    pub(super) latest: Option<Shown>,
     pub(super) next_in_turn: usize,
     pub(super) healed_at: Option<Micros>,
     pub(super) effects: Vec<Effect>,
@@ -57,10 +56,10 @@ impl Cluster {
         let (most, bound) = (scenario.clocks.max_offset_ms, scenario.clock_bound_ms());
         let mut clock = || ProcessClock::new(random.random_range(0..=most), bound);
         let nodes = (names.iter())
-            .map(|name| Member::new(name.clone(), clock()))
+            .map(|name| Member::new(name.clone(), clock(), shape.reads))
             .collect();
         let drivers = (0..shape.drivers)
-            .map(|_| DriverSlot::new(clock()))
+            .map(|_| DriverSlot::new(clock(), shape.reads))
             .collect();
         let mut catalog = Catalog::new(scenario.seed, names, shape.replicas as usize);
         for table in 1..=shape.tables {
@@ -99,7 +98,7 @@ impl Cluster {
             let id = ids.get(index).copied().unwrap_or(drawn);
             let node = self.nodes[index].start(self.now, id, max_skew);
             self.nodes[index].joining = false;
-            self.topology.join(node);
+            self.topology.join(node, self.nodes[index].reads);
         }
         let assignments = Arc::new(self.assignments());
         for index in 0..self.drivers.len() {
@@ -243,9 +242,10 @@ impl Cluster {
             Event::Shown { incarnation, seen } => self.shown(incarnation, &seen),
             Event::StoreUp => self.start_store(),
             Event::Node { index, id, input } => self.node_input(index, id, input),
-            Event::Watch { index, id, update } => self.watch(index, id, update),
+            Event::Watch { index, id, shown } => self.watch(index, id, shown),
             Event::Progress { index, id, time } => {
                 if self.nodes[index].id() == Some(id)
+                    && !self.nodes[index].blind
                     && let Some(up) = &mut self.nodes[index].up
                 {
                     up.tracker.progress(time);
@@ -261,6 +261,8 @@ impl Cluster {
             }
             Event::Joined { index, id } => self.joined(index, id),
             Event::Left { index, id } => self.left(index, id),
+            Event::DriverLeft { index, generation } => self.driver_left(index, generation),
+            Event::Upgraded { process, reads } => self.upgrade(process, reads),
             Event::DriverUp(index) => {
                 if self.drivers[index].up.is_none() {
                     let assignments = Arc::new(self.assignments());
@@ -272,12 +274,7 @@ impl Cluster {
                 self.network.expire(self.now);
                 self.resume_streams();
             }
-            Event::Moved(groups) => {
-                for group in &groups {
-                    self.catalog.arrive(*group);
-                }
-                self.reassign(&groups);
-            }
+            Event::Moved(groups) => self.moved(&groups),
             Event::Heal => self.heal(),
         }
     }

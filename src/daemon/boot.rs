@@ -13,6 +13,7 @@ use crate::metastorage::sled::{SledOptions, SledStore};
 use crate::model::batch::LeaseBatch;
 use crate::model::diff::{LeaseUpdate, diff};
 use crate::model::hlc::HybridTimestamp;
+use crate::model::reads::Reads;
 use crate::placement::feed::Seen;
 use crate::placement::record::{self, BEAT, State, time_of};
 
@@ -140,6 +141,7 @@ pub fn boot(
             epoch: false,
             beat: None,
             update: Some(update.clone()),
+            needs: state.as_ref().map_or(Reads::default(), |state| state.needs),
             snapshot: false,
             read_again: None,
         };

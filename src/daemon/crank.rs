@@ -18,7 +18,7 @@ use crate::metastorage::contract::{StoreError, Watch};
 use crate::model::diff::LeaseUpdate;
 use crate::placement::feed::Feed;
 use crate::placement::io::{self, StoreReply, StoreRequest};
-use crate::placement::record::{self, Encoded, PREFIX, SizeRow};
+use crate::placement::record::{self, PREFIX, SizeRow};
 
 use super::DaemonError;
 use super::boot::{Booted, OpenStore};
@@ -189,20 +189,22 @@ impl Crank {
     fn store_call(&mut self, call: StoreCall) -> Result<(), DaemonError> {
         let id = call.call_id();
         let settings = self.booted.cluster.scenario();
-        let (format, store_us) = (settings.store.format, settings.network.store_us);
+        let (reads, store_us) = (call.reads, settings.network.store_us);
         let again = (self.speed == Speed::Max).then(|| call.clone());
         let compacts = matches!(call.request, StoreRequest::Compact(_));
         let mut write = None;
         let mut encoded = None;
         if let StoreRequest::Write(batch) = &call.request {
             let began = now();
-            encoded = record::encode(batch, format).ok();
+            encoded = record::encode(batch).ok();
             let encode_time = began.elapsed();
-            let stored_bytes = encoded.as_ref().map_or(0, Encoded::bytes);
+            let (format, stored_bytes) = (encoded.as_ref()).map_or((batch.format, 0), |encoded| {
+                (encoded.format(), encoded.bytes())
+            });
             write = Some((SizeRow::of(batch, format, stored_bytes), encode_time));
         }
         let began = now();
-        let reply = record::execute(&*self.store.store, format, call.request, encoded);
+        let reply = record::execute(&*self.store.store, reads, call.request, encoded);
         let store_time = began.elapsed();
         if let Some(failure) = self.store.sled.as_ref().and_then(|sled| sled.failure()) {
             return Err(DaemonError::StoreFailed(failure));
@@ -334,6 +336,9 @@ impl Crank {
                 io::Notice::Halted(reason) => return Err(DaemonError::Halted(reason.clone())),
                 io::Notice::Active { epoch } => info!(driver, epoch, "driver is active"),
                 io::Notice::SteppedDown => warn!(driver, "driver stepped down"),
+                io::Notice::TooNew(needs) => {
+                    warn!(driver, %needs, "what is stored takes a newer release to read");
+                }
                 io::Notice::WriteLost => warn!(driver, "the batch was changed by somebody else"),
                 io::Notice::WriteUnknown(reason) => warn!(driver, reason, "outcome unknown"),
                 io::Notice::WriteFailed(reason) => debug!(driver, reason, "batch not stored"),
@@ -361,6 +366,9 @@ impl Crank {
             Notice::Healed => info!("all faults have ended"),
             Notice::ReadAgain(process) => info!(%process, "watch behind a compaction: read again"),
             Notice::MessageLost(from, to) => debug!(%from, %to, "message lost"),
+            Notice::CannotRead(node, revision) => {
+                debug!(node, revision, "more than the node's release can read");
+            }
             Notice::Answered(..) | Notice::Tracked(..) => {}
         }
         Ok(())

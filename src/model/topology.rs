@@ -4,25 +4,29 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::ids::{GroupId, Incarnation, NodeId, NodeName};
+use super::reads::Reads;
 
-/// The nodes that are up, by name, with the id of their present incarnation.
+/// The nodes that are up, by name, with the id of their present incarnation; and the drivers that
+/// read what is stored.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Topology {
-    nodes: BTreeMap<NodeName, NodeId>,
+    nodes: BTreeMap<NodeName, (NodeId, Reads)>,
+    drivers: BTreeMap<NodeName, Reads>,
 }
 
 impl Topology {
-    /// From the nodes that are up.
+    /// From the nodes that are up, all of the newest release.
     pub fn new(nodes: impl IntoIterator<Item = Incarnation>) -> Self {
-        let nodes = nodes.into_iter();
-        Self {
-            nodes: nodes.map(|node| (node.name, node.id)).collect(),
+        let mut topology = Self::default();
+        for node in nodes {
+            topology.join(node, Reads::default());
         }
+        topology
     }
 
     /// A node came up, or came back under a new id.
-    pub fn join(&mut self, node: Incarnation) {
-        self.nodes.insert(node.name, node.id);
+    pub fn join(&mut self, node: Incarnation, reads: Reads) {
+        self.nodes.insert(node.name, (node.id, reads));
     }
 
     /// A node left.
@@ -32,17 +36,42 @@ impl Topology {
 
     /// Id of the present incarnation of a node, if it is up.
     pub fn id_of(&self, name: &str) -> Option<NodeId> {
-        self.nodes.get(name).copied()
+        self.nodes.get(name).map(|(id, _)| *id)
     }
 
     /// Whether some node that is up has this id.
     pub fn is_alive(&self, id: NodeId) -> bool {
-        self.nodes.values().any(|alive| *alive == id)
+        self.nodes.values().any(|(alive, _)| *alive == id)
+    }
+
+    /// A driver is there that reads what is stored.
+    pub fn driver_came(&mut self, name: NodeName, reads: Reads) {
+        self.drivers.insert(name, reads);
+    }
+
+    /// A driver is gone.
+    pub fn driver_left(&mut self, name: &str) {
+        self.drivers.remove(name);
+    }
+
+    /// What all nodes and drivers can read.
+    pub fn all_read(&self) -> Reads {
+        let nodes = self.nodes.values().map(|(_, reads)| *reads);
+        let all = nodes.chain(self.drivers.values().copied());
+        all.min().unwrap_or_default()
+    }
+
+    /// Of the nodes, those that can read this. The drivers stay.
+    #[must_use]
+    pub fn that_read(&self, needed: Reads) -> Self {
+        let mut topology = self.clone();
+        topology.nodes.retain(|_, (_, reads)| *reads >= needed);
+        topology
     }
 
     /// The nodes, by name.
     pub fn nodes(&self) -> impl Iterator<Item = Incarnation> + '_ {
-        self.nodes.iter().map(|(name, id)| Incarnation {
+        self.nodes.iter().map(|(name, (id, _))| Incarnation {
             name: name.clone(),
             id: *id,
         })

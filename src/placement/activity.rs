@@ -50,10 +50,15 @@ pub struct Activity {
     beat_at: Option<u64>,
     beating: Option<RequestId>,
     ask_again_at: Option<u64>,
+    /// What is stored is too new for this driver.
+    waits_for_older: bool,
 }
 
 /// Pause before a question to the store is repeated.
 const ASK_AGAIN_MS: u64 = 250;
+
+/// Pause before what was too new is read again.
+const TOO_NEW_MS: u64 = 1_000;
 
 impl Activity {
     /// The role.
@@ -100,7 +105,11 @@ impl Activity {
 
     /// Whether to read what is stored (again).
     pub fn read_due(&self, now: u64) -> bool {
-        let waiting = matches!(self.role, Role::Unknown | Role::Reading { .. });
+        let waiting = match self.role {
+            Role::Unknown | Role::Reading { .. } => true,
+            Role::Standby { .. } => self.waits_for_older,
+            Role::Active { .. } | Role::Halted(_) => false,
+        };
         waiting && self.asked.is_none() && self.ask_again_at.is_none_or(|at| now >= at)
     }
 
@@ -109,6 +118,7 @@ impl Activity {
         match self.role {
             Role::Standby { epoch }
                 if self.asked.is_none()
+                    && !self.waits_for_older
                     && self.ask_again_at.is_none_or(|at| now >= at)
                     && (epoch == 0 || now >= self.seen + timings.takeover_ms) =>
             {
@@ -150,6 +160,17 @@ impl Activity {
         self.asked = None;
         self.beating = None;
         self.beat_at = None;
+        self.waits_for_older = false;
+    }
+
+    /// Another driver is active, or is to become it: what is stored is too new for this one. Says
+    /// whether that is news.
+    pub fn wait_for_older(&mut self, epoch: Revision, now: u64) -> bool {
+        let news = !self.waits_for_older;
+        self.stand_by(epoch, now);
+        self.waits_for_older = true;
+        self.ask_again_at = Some(now + TOO_NEW_MS);
+        news
     }
 
     /// The epoch is this driver's now, unless the watch has shown a later one meanwhile. Says

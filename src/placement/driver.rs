@@ -7,14 +7,16 @@ use std::sync::Arc;
 use crate::model::hlc::{HybridClock, HybridTimestamp};
 use crate::model::ids::GroupId;
 use crate::model::message::{GrantAnswer, ProlongationStopped, StopProlongation};
+use crate::model::reads::Reads;
 use crate::model::timings::Timings;
 use crate::model::topology::{Assignment, Assignments, Topology};
 
 use super::activity::{Activity, Role};
-use super::io::{Input, Notice, Now, Output, RequestId, StoreReply, StoreRequest};
+use super::io::{Input, Notice, Now, Output, RequestId, Revision, StoreReply, StoreRequest};
 use super::leases::{Leases, Surroundings};
 use super::negotiation::{Negotiation, Progress};
 use super::retention::{Retain, Retention};
+use super::storing::Storing;
 use super::writing::Writing;
 
 /// One driver. Any node can run one; at most one at a time succeeds in writing.
@@ -25,6 +27,9 @@ pub struct PlacementDriver {
     pub(super) timings: Timings,
     pub(super) retain: Retain,
     pub(super) clock: HybridClock,
+    /// Who is up, as it was told.
+    pub(super) told: Topology,
+    /// Of these, who can read what is stored: only they may hold leases.
     pub(super) topology: Topology,
     pub(super) assignments: Arc<Assignments>,
     pub(super) activity: Activity,
@@ -37,20 +42,25 @@ pub struct PlacementDriver {
     pub(super) failures: u32,
     pub(super) retry_at: u64,
     pub(super) retention: Retention,
-    /// Every so many batches one is stored in full.
-    pub(super) snapshot_every: u32,
+    /// How to store batches if everybody can read that.
+    pub(super) wished: Storing,
+    /// What this driver's release can read.
+    pub(super) reads: Reads,
+    /// What it takes to read what is stored.
+    pub(super) needs: Option<Reads>,
     pub(super) without_candidate: usize,
     pub(super) last_request: RequestId,
 }
 
 impl PlacementDriver {
-    /// A driver that knows of no node and no group yet. `timings` are valid. Of every
-    /// `snapshot_every` batches one is stored in full, the others as deltas; with 1, all are.
-    pub fn new(timings: Timings, retain: Retain, snapshot_every: u32) -> Self {
+    /// A driver that knows of no node and no group yet. `timings` are valid. It stores batches as
+    /// wished, if everybody can read that; itself it can read `reads`.
+    pub fn new(timings: Timings, retain: Retain, wished: Storing, reads: Reads) -> Self {
         Self {
             timings,
             retain,
             clock: HybridClock::new(timings.max_skew_ms),
+            told: Topology::default(),
             topology: Topology::default(),
             assignments: Arc::default(),
             activity: Activity::default(),
@@ -62,7 +72,9 @@ impl PlacementDriver {
             failures: 0,
             retry_at: 0,
             retention: Retention::new(retain),
-            snapshot_every,
+            wished,
+            reads,
+            needs: None,
             without_candidate: 0,
             last_request: 0,
         }
@@ -79,8 +91,8 @@ impl PlacementDriver {
             Input::Start => self.request_role(StoreRequest::Read, out),
             Input::Tick => self.tick(now, out),
             Input::Topology(topology) => {
-                self.topology = topology;
-                self.review_all();
+                self.told = topology;
+                self.admit();
             }
             Input::Assignments(changes) => self.reassign(changes),
             Input::Reply(id, reply) => self.reply(now, id, reply, out),
@@ -164,6 +176,8 @@ impl PlacementDriver {
     fn reply(&mut self, now: Now, id: RequestId, reply: StoreReply, out: &mut Vec<Output>) {
         if let StoreReply::Unreadable(reason) = reply {
             self.halt(reason, out);
+        } else if let StoreReply::TooNew { epoch, needs } = reply {
+            self.too_new(now, id, epoch, needs, out);
         } else if self.activity.is_asked(id) {
             self.role_reply(now, reply, out);
         } else if self.activity.is_beat(id) {
@@ -214,6 +228,7 @@ impl PlacementDriver {
             | StoreReply::Unknown(_)
             | StoreReply::Unavailable(_)
             | StoreReply::Unencodable(_)
+            | StoreReply::TooNew { .. }
             | StoreReply::Unreadable(_) => self.activity.ask_again(now.monotonic),
         }
     }
@@ -227,6 +242,29 @@ impl PlacementDriver {
         }
         self.leases = Leases::default();
         out.push(Output::Notice(Notice::SteppedDown));
+    }
+
+    /// A newer release has written what this one can't read: it stands by, and reads again now
+    /// and then. Before that works it does not try to become active.
+    fn too_new(
+        &mut self,
+        now: Now,
+        id: RequestId,
+        epoch: Revision,
+        needs: Reads,
+        out: &mut Vec<Output>,
+    ) {
+        let writes = self.writing.as_ref().is_some_and(|write| write.id == id);
+        let asked = self.activity.is_asked(id) || self.activity.is_beat(id);
+        if !writes && !asked && self.rereading != Some(id) {
+            return;
+        }
+        if self.activity.epoch().is_some() {
+            self.step_down(out);
+        }
+        if self.activity.wait_for_older(epoch, now.monotonic) {
+            out.push(Output::Notice(Notice::TooNew(needs)));
+        }
     }
 
     fn halt(&mut self, reason: String, out: &mut Vec<Output>) {
@@ -251,7 +289,7 @@ impl PlacementDriver {
         }
     }
 
-    fn review_all(&mut self) {
+    pub(super) fn review_all(&mut self) {
         let around = Surroundings::new(&self.topology, &self.assignments);
         if self.activity.epoch().is_some() {
             self.leases.review_all(around);

@@ -10,6 +10,7 @@ use crate::codec::delta::Chain;
 use crate::metastorage::contract::{Bytes, Entry, Metastorage, WatchEvent};
 use crate::model::diff::{LeaseChange, LeaseUpdate, diff};
 use crate::model::hlc::HybridTimestamp;
+use crate::model::reads::Reads;
 
 use super::io::Revision;
 use super::record::{
@@ -27,6 +28,8 @@ pub struct Seen {
     pub beat: Option<HybridTimestamp>,
     /// A new batch.
     pub update: Option<Arc<LeaseUpdate>>,
+    /// What it takes to read the batch.
+    pub needs: Reads,
     /// Whether the batch came as a snapshot.
     pub snapshot: bool,
     /// Why the leases were read again, if they were.
@@ -42,6 +45,7 @@ pub struct Feed {
 
 /// A batch as it came.
 struct Taken {
+    needs: Reads,
     chain: Chain,
     changes: Vec<LeaseChange>,
 }
@@ -74,6 +78,7 @@ impl Feed {
             epoch: entry(EPOCH).is_some(),
             beat,
             update: None,
+            needs: Reads::default(),
             snapshot: entry(BATCH).is_some(),
             read_again: None,
         };
@@ -100,6 +105,7 @@ impl Feed {
             batch: taken.chain.batch().clone(),
             changes: taken.changes.into(),
         }));
+        seen.needs = taken.needs;
         self.revision = revision;
         self.chain = taken.chain;
         Ok(seen)
@@ -121,11 +127,13 @@ impl Feed {
         let new = state.chain.batch();
         if new.has_rows_of(old) {
             return Taken {
+                needs: state.needs,
                 chain: state.chain.sharing_rows_of(old),
                 changes: Vec::new(),
             };
         }
         Taken {
+            needs: state.needs,
             changes: diff(old, new),
             chain: state.chain,
         }
@@ -147,7 +155,11 @@ impl Feed {
         let revision = event.revision;
         let (chain, changes) = (self.chain.apply(&entry.value))
             .map_err(|source| RecordError::Delta { revision, source })?;
-        Ok(Some(Taken { chain, changes }))
+        Ok(Some(Taken {
+            needs: Reads::Deltas,
+            chain,
+            changes,
+        }))
     }
 
     fn read_again(&self, store: &dyn Metastorage) -> Result<(Revision, Taken), ReadError> {

@@ -2,11 +2,13 @@
 
 use std::fmt;
 
+use crate::codec::Format;
 use crate::codec::delta::Chain;
 use crate::model::batch::LeaseBatch;
 use crate::model::hlc::HybridTimestamp;
 use crate::model::ids::{GroupId, NodeId};
 use crate::model::message::{GrantAnswer, LeaseGranted, ProlongationStopped, StopProlongation};
+use crate::model::reads::Reads;
 use crate::model::topology::{Assignment, Topology};
 
 /// A revision of the metastorage.
@@ -108,6 +110,10 @@ pub struct BatchWrite {
     pub changed: Vec<GroupId>,
     /// Whether all of it is stored, or what has changed.
     pub form: Form,
+    /// The format, if it is stored in full.
+    pub format: Format,
+    /// The format instead of that one if it can't carry these leases.
+    pub substitute: Format,
     /// The driver's clock.
     pub time: HybridTimestamp,
     /// Why it is written.
@@ -140,6 +146,8 @@ pub struct Cause {
     pub denied: u32,
     /// Taken out of the batch.
     pub removed: u32,
+    /// Whether somebody could not read the form in which it was stored.
+    pub fallback: bool,
 }
 
 impl Cause {
@@ -150,7 +158,7 @@ impl Cause {
 }
 
 impl fmt::Display for Cause {
-    /// `renewal`, `grant`, `publish`, `deny`, `remove`, joined by `+` where it is several.
+    /// `renewal`, `grant`, `publish`, `deny`, `remove`, `fallback`, joined by `+` where it is several.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let parts = [
             (self.renewal, "renewal"),
@@ -158,6 +166,7 @@ impl fmt::Display for Cause {
             (self.published > 0, "publish"),
             (self.denied > 0, "deny"),
             (self.removed > 0, "remove"),
+            (self.fallback, "fallback"),
         ];
         let mut first = true;
         for (_, part) in parts.into_iter().filter(|(applies, _)| *applies) {
@@ -182,6 +191,16 @@ pub enum StoreReply {
         revision: Revision,
         /// What is stored now.
         chain: Chain,
+        /// What it takes to read that.
+        needs: Reads,
+    },
+    /// What is stored can't be read by the release of this driver, though a newer one can. Nothing
+    /// was changed.
+    TooNew {
+        /// Revision of the last change of the epoch; 0 if there is none yet.
+        epoch: Revision,
+        /// What it takes to read what is stored.
+        needs: Reads,
     },
     /// A condition did not hold. What is there.
     Lost(Stored),
@@ -206,6 +225,8 @@ pub struct Stored {
     pub revision: Revision,
     /// The leases, and where the next delta fits.
     pub chain: Chain,
+    /// What it takes to read them.
+    pub needs: Option<Reads>,
     /// The active driver's clock at its last write or beat.
     pub time: Option<HybridTimestamp>,
 }
@@ -237,6 +258,8 @@ pub enum Notice {
     Redirected(GroupId),
     /// A node's clock is further ahead than the maximum skew; its message was dropped.
     ClockTooFarAhead(String),
+    /// What is stored takes a newer release to read; the driver waits.
+    TooNew(Reads),
     /// What is stored can't be read; the driver has stopped.
     Halted(String),
 }

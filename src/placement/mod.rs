@@ -13,7 +13,8 @@
 //! * [`driver`] takes the inputs; [`activity`] says whether this driver is the active one.
 //! * [`leases`] is its copy of the stored batch and knows which groups need attention;
 //!   [`renewal`] decides what the next batch is; [`candidate`] chooses holders;
-//!   [`negotiation`] is the talk with a chosen one; [`retention`] says which history may go.
+//!   [`negotiation`] is the talk with a chosen one; [`retention`] says which history may go;
+//!   [`storing`] in which form batches are stored, so that all can read them.
 //! * [`io`] lists inputs and outputs; [`record`] is how they look in the metastorage,
 //!   [`feed`] is how they come back from its watch.
 //! * [`tracker`] is the other side, on every node: who holds what, from the store's watch.
@@ -28,5 +29,6 @@ pub mod negotiation;
 pub mod record;
 pub mod renewal;
 pub mod retention;
+pub mod storing;
 pub mod tracker;
 mod writing;

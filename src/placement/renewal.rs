@@ -35,7 +35,7 @@ pub struct Plan {
 impl Plan {
     /// Whether there is something to write.
     pub fn is_empty(&self) -> bool {
-        !self.cause.renewal && self.cause.changed() == 0
+        !self.cause.renewal && !self.cause.fallback && self.cause.changed() == 0
     }
 
     /// The batch that it makes of the present one, and what the naive format would take for it.

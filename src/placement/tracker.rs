@@ -202,7 +202,8 @@ impl Tracker {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::ids::{GroupKind, Incarnation, NodeId};
+    use crate::model::ids::{GroupKind, NodeId};
+    use crate::model::reads::Reads;
 
     const SKEW: u64 = 500;
 
@@ -313,10 +314,7 @@ mod tests {
         let held = lease(10, 5_000, true);
         tracker.apply(&update(&nothing(), std::slice::from_ref(&held)));
         assert_eq!(tracker.poll(60, &topology), [], "the holder is not up");
-        topology.join(Incarnation {
-            name: held.holder_name.clone(),
-            id: held.holder_id,
-        });
+        topology.join(held.holder(), Reads::default());
         assert_eq!(tracker.poll(70, &topology), [(2, Awaited::Elected(held))]);
         assert_eq!(tracker.poll(900, &topology), []);
     }

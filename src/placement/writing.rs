@@ -4,6 +4,7 @@ use crate::codec::delta::Chain;
 use crate::model::batch::{LeaseBatch, LeaseDraft};
 use crate::model::hlc::HybridTimestamp;
 use crate::model::ids::GroupId;
+use crate::model::topology::Topology;
 
 use super::driver::{PlacementDriver, stopped};
 use super::io::{
@@ -45,6 +46,9 @@ impl PlacementDriver {
         .plan();
         self.without_candidate = plan.without_candidate;
         self.refuse_stops(&plan, out);
+        let (mut plan, allowed) = (plan, self.told.all_read().min(self.reads));
+        plan.cause.fallback = self.needs.is_some_and(|needs| needs > allowed);
+        let storing = self.wished.readable_with(allowed);
         if plan.is_empty() {
             return false;
         }
@@ -54,7 +58,9 @@ impl PlacementDriver {
         let write = BatchWrite {
             epoch,
             chain: self.leases.chain.clone(),
-            form: self.form(&batch, &changed),
+            form: self.form(storing.snapshot_every, &batch, &changed),
+            format: storing.format,
+            substitute: storing.substitute(allowed),
             batch,
             changed,
             time,
@@ -73,14 +79,14 @@ impl PlacementDriver {
     /// A snapshot every so often, and also once the deltas since the last one have changed more
     /// leases than there are: whoever reads them all then reads little more than a snapshot's
     /// bytes a few times over.
-    fn form(&self, batch: &LeaseBatch, changed: &[GroupId]) -> Form {
+    fn form(&self, snapshot_every: u32, batch: &LeaseBatch, changed: &[GroupId]) -> Form {
         let chain = &self.leases.chain;
         let next = chain.step() + 1;
-        if self.snapshot_every <= 1 {
+        if snapshot_every <= 1 {
             return Form::Full;
         }
         let all_changed = self.leases.changed_since_snapshot + changed.len();
-        if chain.base() == 0 || next >= self.snapshot_every.into() || all_changed > batch.len() {
+        if chain.base() == 0 || next >= snapshot_every.into() || all_changed > batch.len() {
             Form::Snapshot
         } else {
             Form::Delta
@@ -95,8 +101,16 @@ impl PlacementDriver {
         out: &mut Vec<Output>,
     ) {
         match reply {
-            StoreReply::Written { revision, chain } => {
+            StoreReply::Written {
+                revision,
+                chain,
+                needs,
+            } => {
                 self.written(now, writing, revision, chain, out);
+                if self.needs != Some(needs) {
+                    self.needs = Some(needs);
+                    self.admit();
+                }
             }
             StoreReply::Lost(stored) => {
                 out.push(Output::Notice(Notice::WriteLost));
@@ -112,7 +126,10 @@ impl PlacementDriver {
                 self.failed(now, writing.plan, out);
                 self.reread(out);
             }
-            StoreReply::Won(_) | StoreReply::Read(_) | StoreReply::Unreadable(_) => {}
+            StoreReply::Won(_)
+            | StoreReply::Read(_)
+            | StoreReply::TooNew { .. }
+            | StoreReply::Unreadable(_) => {}
         }
     }
 
@@ -171,6 +188,19 @@ impl PlacementDriver {
         self.retry_at = now.monotonic + pause.min(self.timings.lease_interval_ms / 8);
     }
 
+    /// Who can read what is stored may hold leases.
+    pub(super) fn admit(&mut self) {
+        self.topology = self.admitted();
+        self.review_all();
+    }
+
+    fn admitted(&self) -> Topology {
+        match self.needs {
+            Some(needs) => self.told.that_read(needs),
+            None => self.told.clone(),
+        }
+    }
+
     pub(super) fn reread(&mut self, out: &mut Vec<Output>) {
         let id = self.next_request();
         self.rereading = Some(id);
@@ -188,6 +218,8 @@ impl PlacementDriver {
         if let Some(time) = stored.time {
             self.clock.restore(time);
         }
+        self.needs = stored.needs;
+        self.topology = self.admitted();
         let around = Surroundings::new(&self.topology, &self.assignments);
         self.leases.adopt(stored, around);
         if let Some(start) = self.leases.latest_start() {

@@ -99,11 +99,11 @@ impl Simulation {
     ) -> Result<(), SimulationError> {
         observer.asked(&self.cluster, &*self.store, &call);
         let settings = self.cluster.scenario();
-        let (format, took) = (settings.store.format, settings.network.store_us);
+        let (reads, took) = (call.reads, settings.network.store_us);
         let (id, damage) = (call.call_id(), call.damage);
         let reply = match (damage, &call.request) {
-            (Some(seed), StoreRequest::Read) => self.damaged_read(seed, call.request),
-            _ => record::execute(&*self.store, format, call.request, None),
+            (Some(seed), StoreRequest::Read) => self.damaged_read(seed, reads, call.request),
+            _ => record::execute(&*self.store, reads, call.request, None),
         };
         observer.answered(&self.cluster, &*self.store, &reply);
         let done = self.cluster.complete(took, id, reply);

@@ -6,6 +6,7 @@ use crate::metastorage::contract::{
     Entry, Metastorage, Outcome, Range, Revision, StoreError, Transaction, Watch, WatchEvent,
 };
 use crate::model::hlc::HybridTimestamp;
+use crate::model::reads::Reads;
 use crate::placement::feed::Feed;
 use crate::placement::io::{BatchWrite, Cause, Form, StoreReply, StoreRequest};
 use crate::placement::record::{self, BATCH, DELTAS, EPOCH, PREFIX};
@@ -37,6 +38,9 @@ impl Simulation {
         let (Some(epoch), Some(state), Ok(time)) = (epoch, state, time) else {
             return Ok(());
         };
+        let settings = self.cluster.scenario();
+        // Whoever can read what is there can read that, too.
+        let storing = settings.store.storing().readable_with(state.needs);
         let batch = state.chain.batch().clone();
         let write = BatchWrite {
             epoch: epoch.mod_revision,
@@ -44,14 +48,18 @@ impl Simulation {
             chain: state.chain,
             batch,
             changed: Vec::new(),
-            form: Form::Snapshot,
+            form: match storing.snapshot_every {
+                1 => Form::Full,
+                _ => Form::Snapshot,
+            },
+            format: storing.format,
+            substitute: storing.substitute(state.needs),
             time,
             cause: Cause::default(),
         };
-        let settings = self.cluster.scenario();
-        let (format, took) = (settings.store.format, settings.network.store_us);
+        let took = settings.network.store_us;
         let request = StoreRequest::Write(Box::new(write));
-        let reply = record::execute(&*self.store, format, request, None);
+        let reply = record::execute(&*self.store, Reads::default(), request, None);
         if let StoreReply::Written { revision, .. } = reply {
             observer.rewritten(&self.cluster, &*self.store);
             let done = self.cluster.occupied(took, Some(revision));
@@ -61,13 +69,17 @@ impl Simulation {
     }
 
     /// What a driver gets that reads what is stored and gets it damaged.
-    pub(super) fn damaged_read(&self, seed: u64, request: StoreRequest) -> StoreReply {
-        let format = self.cluster.scenario().store.format;
+    pub(super) fn damaged_read(
+        &self,
+        seed: u64,
+        reads: Reads,
+        request: StoreRequest,
+    ) -> StoreReply {
         let damaged = Damaged {
             store: &*self.store,
             seed,
         };
-        record::execute(&damaged, format, request, None)
+        record::execute(&damaged, reads, request, None)
     }
 }
 

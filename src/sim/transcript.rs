@@ -183,7 +183,8 @@ fn about_event(event: &Event) -> Option<About> {
                 format!("is to give up {group}"),
             ),
         },
-        Event::Watch { index, update, .. } => {
+        Event::Watch { index, shown, .. } => {
+            let update = &shown.update;
             let changed: Vec<_> = (update.changes.iter())
                 .filter_map(|change| change.new.as_ref().or(change.old.as_ref()))
                 .map(|lease| lease.group)
@@ -215,7 +216,13 @@ fn about_event(event: &Event) -> Option<About> {
             Groups::Some(groups.clone()),
             format!("{} groups have moved", groups.len()),
         ),
+        Event::Upgraded { process, reads } => about(
+            Some(*process),
+            Groups::All,
+            format!("stops, for a release that reads {reads}"),
+        ),
         Event::Request(_)
+        | Event::DriverLeft { .. }
         | Event::Served { .. }
         | Event::Operation(_)
         | Event::NodeUp(_)
@@ -333,6 +340,7 @@ fn in_words(reply: &StoreReply) -> String {
         StoreReply::Unknown(reason) => format!("perhaps done it: {reason}"),
         StoreReply::Unavailable(reason) => format!("not done it: {reason}"),
         StoreReply::Unreadable(reason) => format!("something unreadable: {reason}"),
+        StoreReply::TooNew { needs, .. } => format!("something that takes {needs} to read"),
         StoreReply::Unencodable(reason) => format!("not done it: {reason}"),
     }
 }
@@ -349,6 +357,7 @@ fn about_notice(notice: &Notice) -> Vec<About> {
                 Said::WriteUnknown(_) => "does not know whether it has written".to_owned(),
                 Said::WriteFailed(reason) => format!("could not write: {reason}"),
                 Said::ClockTooFarAhead(reason) => format!("drops a message: {reason}"),
+                Said::TooNew(needs) => format!("waits: to read what is stored takes {needs}"),
                 Said::Halted(reason) => format!("halts: {reason}"),
                 Said::Stored { .. } | Said::Redirected(_) => return Vec::new(),
             };
@@ -393,6 +402,10 @@ fn about_notice(notice: &Notice) -> Vec<About> {
                 }
             })
             .collect(),
+        Notice::CannotRead(index, revision) => all(
+            Some(Process::Node(*index)),
+            format!("can't read revision {revision}"),
+        ),
         Notice::Answered(index, answer) => {
             let verdict = match &answer.verdict {
                 Verdict::Accepted => "accepts".to_owned(),

@@ -5,6 +5,7 @@ use leasehold::codec::delta::Chain;
 use leasehold::metastorage::contract::{Metastorage, Op};
 use leasehold::metastorage::memory::MemoryStore;
 use leasehold::model::hlc::HybridTimestamp;
+use leasehold::model::reads::Reads;
 use leasehold::model::workload::Workload;
 use leasehold::placement::io::{BatchWrite, Cause, Form, StoreReply, StoreRequest};
 use leasehold::placement::record::{self, delta_key, execute};
@@ -24,7 +25,7 @@ fn begun() -> (MemoryStore, u64) {
         known: 0,
         time: ts(1),
     };
-    let StoreReply::Won(epoch) = execute(&store, Format::Columnar, take, None) else {
+    let StoreReply::Won(epoch) = execute(&store, Reads::default(), take, None) else {
         panic!("the first one takes it");
     };
     for form in [Form::Snapshot, Form::Delta, Form::Delta] {
@@ -54,6 +55,8 @@ fn ask(store: &MemoryStore, epoch: u64, chain: Chain, form: Form) -> StoreReply 
         changed: Vec::new(),
         batch,
         form,
+        format: Format::Columnar,
+        substitute: Format::Columnar,
         time,
         cause: Cause {
             renewal: true,
@@ -61,7 +64,7 @@ fn ask(store: &MemoryStore, epoch: u64, chain: Chain, form: Form) -> StoreReply 
         },
     };
     let request = StoreRequest::Write(Box::new(write));
-    execute(store, Format::Columnar, request, None)
+    execute(store, Reads::default(), request, None)
 }
 
 fn won(reply: &StoreReply) -> bool {
@@ -77,6 +80,7 @@ fn of_two_writes_on_the_same_state_one_wins() {
             let StoreReply::Written {
                 revision,
                 chain: after,
+                ..
             } = ask(&store, epoch, known.clone(), first)
             else {
                 panic!("the first one wins");
@@ -118,7 +122,7 @@ fn a_write_under_another_epoch_loses() {
             known: epoch,
             time: ts(2),
         };
-        execute(&store, Format::Columnar, take, None);
+        execute(&store, Reads::default(), take, None);
         let reply = ask(&store, epoch, chain(&store), form);
         assert!(matches!(reply, StoreReply::Lost(_)), "{form:?}");
     }

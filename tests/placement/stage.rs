@@ -7,6 +7,7 @@ use leasehold::model::hlc::HybridTimestamp;
 use leasehold::model::ids::{GroupId, Incarnation, NodeId};
 use leasehold::model::lease::Lease;
 use leasehold::model::message::{GrantAnswer, LeaseGranted, Verdict};
+use leasehold::model::reads::Reads;
 use leasehold::model::timings::Timings;
 use leasehold::model::topology::{Assignment, Assignments, Topology};
 use leasehold::placement::driver::PlacementDriver;
@@ -15,6 +16,7 @@ use leasehold::placement::io::{
 };
 use leasehold::placement::record::encode;
 use leasehold::placement::retention::Retain;
+use leasehold::placement::storing::Storing;
 
 /// Some of the writes on stage are deltas.
 pub const SNAPSHOT_EVERY: u32 = 3;
@@ -63,8 +65,12 @@ pub struct Stage {
 impl Stage {
     /// Three nodes, `partitions` groups of one table on all three, an empty store.
     pub fn new(partitions: i64) -> Self {
-        let mut driver =
-            PlacementDriver::new(Timings::default(), Retain::default(), SNAPSHOT_EVERY);
+        let wished = Storing {
+            format: Format::Columnar,
+            snapshot_every: SNAPSHOT_EVERY,
+        };
+        let (timings, retain) = (Timings::default(), Retain::default());
+        let mut driver = PlacementDriver::new(timings, retain, wished, Reads::default());
         let names = || (1..=3).map(|number| node(number).name);
         let assignments: Assignments = (0..partitions)
             .map(|partition| (group(partition), Assignment::stable(names())))
@@ -191,12 +197,18 @@ impl Shelf {
             StoreRequest::TakeEpoch { .. } => self.stored.epoch = self.revision,
             StoreRequest::Write(write) => {
                 let revision = self.revision;
-                let encoded = encode(&write, Format::CompactV2).unwrap();
+                let encoded = encode(&write).unwrap();
+                let needs = encoded.needs();
                 let chain = encoded.chain(revision);
+                self.stored.needs = Some(needs);
                 self.stored.revision = revision;
                 self.stored.chain = chain.clone();
                 self.writes.push(*write);
-                return StoreReply::Written { revision, chain };
+                return StoreReply::Written {
+                    revision,
+                    chain,
+                    needs,
+                };
             }
             _ => {}
         }

@@ -7,7 +7,9 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::codec::Format;
+use crate::model::reads::Reads;
 use crate::model::timings::Timings;
+use crate::placement::storing::Storing;
 
 mod operation;
 mod place;
@@ -95,6 +97,8 @@ pub struct ClusterShape {
     pub replicas: u32,
     /// Placement drivers; one is active, the others stand by.
     pub drivers: u32,
+    /// What the releases of all nodes and drivers can read at the start.
+    pub reads: Reads,
 }
 
 impl Default for ClusterShape {
@@ -107,6 +111,7 @@ impl Default for ClusterShape {
             nodes: 3,
             replicas: 3,
             drivers: 1,
+            reads: Reads::default(),
         }
     }
 }
@@ -143,6 +148,14 @@ impl Default for StoreSettings {
 }
 
 impl StoreSettings {
+    /// How batches are stored if everybody can read that.
+    pub fn storing(&self) -> Storing {
+        Storing {
+            format: self.format,
+            snapshot_every: self.batches_per_snapshot(),
+        }
+    }
+
     /// Of how many batches one is stored in full: 1 if all are.
     pub fn batches_per_snapshot(&self) -> u32 {
         match self.layout {
@@ -305,6 +318,7 @@ impl Scenario {
             nodes,
             replicas,
             drivers,
+            reads: _,
         } = self.cluster;
         let ranges = [
             ("nodes", nodes, 1, 1_000),

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::model::reads::Reads;
+
 use super::place::Place;
 use super::text;
 use super::{ClusterShape, ScenarioError, node_name};
@@ -74,6 +76,9 @@ pub struct Operation {
     /// Where a driver crashes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub point: Option<CrashPoint>,
+    /// What another release can read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reads: Option<Reads>,
 }
 
 /// Where a driver crashes.
@@ -198,6 +203,8 @@ actions! {
     CrashDriver "crash-driver" ["of", "point", "down"],
     /// The active driver crashes and comes back, knowing nothing.
     RestartDriver "restart-driver" ["down"],
+    /// Nodes and drivers restart, one after the other, with a release that reads more or less.
+    Upgrade "upgrade" ["of", "reads", "down"],
     /// A driver stands still and goes on.
     PauseDriver "pause-driver" ["of", "for"],
     /// Tables are created.
@@ -227,6 +234,7 @@ impl Action {
                 | Self::CreateTables
                 | Self::DropTables
                 | Self::MoveAssignments
+                | Self::Upgrade
                 | Self::Resign
         )
     }
@@ -251,6 +259,7 @@ impl Operation {
             step_ms: None,
             ppm: None,
             point: None,
+            reads: None,
         }
     }
 
@@ -261,7 +270,7 @@ impl Operation {
 
     /// For how long what crashed is down; ten seconds if not said, one for each of several.
     pub fn down(&self) -> Duration {
-        let several = matches!(self.action, Action::RestartStorm);
+        let several = matches!(self.action, Action::RestartStorm | Action::Upgrade);
         let usual = if several { 1 } else { 10 };
         self.down.unwrap_or(Duration::from_secs(usual))
     }
@@ -340,7 +349,7 @@ impl Operation {
         Ok(())
     }
 
-    fn given(&self) -> [(&'static str, bool); 12] {
+    fn given(&self) -> [(&'static str, bool); 13] {
         [
             ("node", self.node.is_some()),
             ("of", self.of.is_some()),
@@ -354,6 +363,7 @@ impl Operation {
             ("step_ms", self.step_ms.is_some()),
             ("ppm", self.ppm.is_some()),
             ("point", self.point.is_some()),
+            ("reads", self.reads.is_some()),
         ]
     }
 }

@@ -13,6 +13,7 @@ use rand::{RngExt, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use crate::codec::Format;
+use crate::model::reads::Reads;
 
 use super::place::{Place, Process};
 use super::text;
@@ -171,6 +172,10 @@ impl Draw {
         scenario.store.retain = self.millis(5_000..=600_000);
         let nodes = scenario.cluster.nodes;
         scenario.cluster.replicas = self.random.random_range(nodes.min(2)..=nodes);
+        scenario.cluster.reads = match self.random.random_range(0..4) {
+            0 => self.one_of(&Reads::ALL).unwrap_or_default(),
+            _ => scenario.cluster.reads,
+        };
         scenario.failures.detection_ms = self.spread(100..=3_000);
         scenario.failures.join_ms = self.spread(10..=1_000);
         scenario.failures.election_ms = self.spread(10..=2_000);
@@ -220,6 +225,12 @@ impl Draw {
         (index < drivers).then_some(Place::One(Process::Driver(index as usize)))
     }
 
+    /// One process, or all of a kind.
+    fn upgraded(&mut self, scenario: &Scenario) -> Option<Place> {
+        let one = Place::One(self.process(scenario, false));
+        self.one_of(&[one, one, Place::All, Place::Nodes, Place::Drivers])
+    }
+
     fn operation(&mut self, scenario: &Scenario, swarm: &Swarm, action: Action) -> Operation {
         let (from, until) = (
             swarm.from.as_millis() as u64,
@@ -233,6 +244,7 @@ impl Draw {
                 "node" => operation.node = self.node(scenario),
                 "of" => {
                     operation.of = match action {
+                        Action::Upgrade => self.upgraded(scenario),
                         Action::CrashDriver | Action::PauseDriver => self.driver(scenario),
                         _ => Some(Place::One(self.process(scenario, false))),
                     }
@@ -240,7 +252,7 @@ impl Draw {
                 "from" => (operation.from, operation.to) = self.ends(scenario),
                 "for" => operation.lasts = Some(self.millis(100..=20_000)),
                 "down" => {
-                    let most = if action == Action::RestartStorm {
+                    let most = if matches!(action, Action::RestartStorm | Action::Upgrade) {
                         500
                     } else {
                         15_000
@@ -259,6 +271,7 @@ impl Draw {
                 "percent" => operation.percent = Some(self.random.random_range(5..=90)),
                 "step_ms" => operation.step_ms = Some(self.random.random_range(-bound..=bound)),
                 "ppm" => operation.ppm = Some(self.random.random_range(-20_000..=20_000)),
+                "reads" => operation.reads = self.one_of(&Reads::ALL),
                 "point" => operation.point = self.one_of(&CrashPoint::ALL),
                 _ => {}
             }

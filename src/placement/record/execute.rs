@@ -1,10 +1,10 @@
 //! A driver's requests, carried out on a store.
 
-use crate::codec::Format;
 use crate::metastorage::contract::{
     Condition, Entry, Metastorage, Op, Outcome, Range, StoreError, Transaction,
 };
 use crate::model::hlc::HybridTimestamp;
+use crate::model::reads::Reads;
 use crate::placement::io::{BatchWrite, Revision, StoreReply, StoreRequest, Stored};
 
 use super::state::State;
@@ -12,11 +12,11 @@ use super::write::{Encoded, encode, write_transaction};
 use super::{BEAT, EPOCH, RecordError, SIZES, read_all, size_key, time_of, time_value};
 
 /// Carries out a driver's request. `encoded` takes the record of a batch that the caller has
-/// encoded already (to measure how long that takes); otherwise it is encoded here. `format` is
-/// that of snapshots.
+/// encoded already (to measure how long that takes); otherwise it is encoded here. `reads` is
+/// what the driver's release can read.
 pub fn execute(
     store: &dyn Metastorage,
-    format: Format,
+    reads: Reads,
     request: StoreRequest,
     encoded: Option<Encoded>,
 ) -> StoreReply {
@@ -28,18 +28,17 @@ pub fn execute(
                 ..Transaction::default()
             };
             match store.invoke(transaction) {
-                Ok(outcome) => match stored(&outcome.reads) {
-                    Ok(stored) => StoreReply::Read(stored),
-                    Err(error) => StoreReply::Unreadable(error.to_string()),
-                },
+                Ok(outcome) => understood(&outcome.reads, reads, StoreReply::Read),
                 Err(error) => refused(error),
             }
         }
         StoreRequest::TakeEpoch { known: last, time } => {
-            put_time(store, EPOCH, known(EPOCH, last), time)
+            put_time(store, reads, EPOCH, known(EPOCH, last), time)
         }
-        StoreRequest::Beat { epoch, time } => put_time(store, BEAT, known(EPOCH, epoch), time),
-        StoreRequest::Write(batch) => write(store, format, &batch, encoded),
+        StoreRequest::Beat { epoch, time } => {
+            put_time(store, reads, BEAT, known(EPOCH, epoch), time)
+        }
+        StoreRequest::Write(batch) => write(store, reads, &batch, encoded),
         StoreRequest::Compact(revision) => match store.compact(revision) {
             Ok(()) => StoreReply::Won(revision),
             Err(error) => refused(error),
@@ -50,6 +49,7 @@ pub fn execute(
 
 fn put_time(
     store: &dyn Metastorage,
+    reads: Reads,
     key: &[u8],
     condition: Condition,
     time: HybridTimestamp,
@@ -61,23 +61,23 @@ fn put_time(
     };
     match store.invoke(transaction) {
         Ok(outcome) if outcome.won => StoreReply::Won(outcome.revision),
-        Ok(outcome) => lost(&outcome),
+        Ok(outcome) => understood(&outcome.reads, reads, StoreReply::Lost),
         Err(error) => refused(error),
     }
 }
 
 fn write(
     store: &dyn Metastorage,
-    format: Format,
+    reads: Reads,
     write: &BatchWrite,
     encoded: Option<Encoded>,
 ) -> StoreReply {
     let encoded = match encoded {
         Some(encoded) => Ok(encoded),
-        None => encode(write, format),
+        None => encode(write),
     };
     let transaction = encoded.and_then(|encoded| {
-        let transaction = write_transaction(write, format, &encoded)?;
+        let transaction = write_transaction(write, &encoded)?;
         Ok((encoded, transaction))
     });
     let (encoded, transaction) = match transaction {
@@ -87,16 +87,28 @@ fn write(
     match store.invoke(transaction) {
         Ok(Outcome { won, revision, .. }) if won => StoreReply::Written {
             revision,
+            needs: encoded.needs(),
             chain: encoded.chain(revision),
         },
-        Ok(outcome) => lost(&outcome),
+        Ok(outcome) => understood(&outcome.reads, reads, StoreReply::Lost),
         Err(error) => refused(error),
     }
 }
 
-fn lost(outcome: &Outcome) -> StoreReply {
-    match stored(&outcome.reads) {
-        Ok(stored) => StoreReply::Lost(stored),
+/// What [`read_all`] has read, as a release that reads no more than `reads` understands it.
+fn understood(
+    entries: &[Option<Entry>],
+    reads: Reads,
+    reply: fn(Stored) -> StoreReply,
+) -> StoreReply {
+    match stored(entries) {
+        Ok(stored) => match stored.needs {
+            Some(needs) if needs > reads => StoreReply::TooNew {
+                epoch: stored.epoch,
+                needs,
+            },
+            _ => reply(stored),
+        },
         Err(error) => StoreReply::Unreadable(error.to_string()),
     }
 }
@@ -110,6 +122,7 @@ fn stored(reads: &[Option<Entry>]) -> Result<Stored, RecordError> {
     Ok(Stored {
         epoch: epoch.as_ref().map_or(0, |entry| entry.mod_revision),
         revision: state.as_ref().map_or(0, |state| state.revision),
+        needs: state.as_ref().map(|state| state.needs),
         chain: state.map(|state| state.chain).unwrap_or_default(),
         time: beat.as_ref().map(time_of).transpose()?,
     })

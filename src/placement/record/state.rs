@@ -4,7 +4,9 @@ use thiserror::Error;
 
 use crate::codec::delta::Chain;
 use crate::metastorage::contract::{Entry, Metastorage, Op, Range, StoreError, Transaction};
+use crate::model::reads::Reads;
 use crate::placement::io::Revision;
+use crate::placement::storing::needed_for;
 
 use super::{BATCH, DELTAS, RecordError, batch_of, delta_key};
 
@@ -17,6 +19,8 @@ pub struct State {
     pub chain: Chain,
     /// Bytes of the record last written.
     pub record_bytes: u64,
+    /// What it takes to read it.
+    pub needs: Reads,
 }
 
 /// Reads the leases, now or at a revision; `None` if there are none yet.
@@ -95,11 +99,12 @@ impl State {
 
     /// Of a snapshot alone.
     pub fn at_snapshot(snapshot: &Entry) -> Result<Self, RecordError> {
-        let batch = batch_of(snapshot)?.batch;
+        let decoded = batch_of(snapshot)?;
         Ok(Self {
             revision: snapshot.mod_revision,
-            chain: Chain::new(snapshot.mod_revision, batch),
+            chain: Chain::new(snapshot.mod_revision, decoded.batch),
             record_bytes: snapshot.value.len() as u64,
+            needs: needed_for(decoded.format),
         })
     }
 
@@ -116,6 +121,7 @@ impl State {
         self.chain = chain;
         self.revision = revision;
         self.record_bytes = delta.value.len() as u64;
+        self.needs = Reads::Deltas;
         Ok(())
     }
 }

@@ -5,7 +5,9 @@ use crate::codec::delta::Chain;
 use crate::codec::frame;
 use crate::metastorage::contract::{Condition, Op, Transaction};
 use crate::model::batch::LeaseBatch;
+use crate::model::reads::Reads;
 use crate::placement::io::{BatchWrite, Form, Revision};
+use crate::placement::storing::needed_for;
 
 use super::{BATCH, BEAT, EPOCH, RecordError, SizeRow, delta_key, read_all, size_key, time_value};
 
@@ -14,6 +16,7 @@ use super::{BATCH, BEAT, EPOCH, RecordError, SizeRow, delta_key, read_all, size_
 pub struct Encoded {
     record: Vec<u8>,
     next: Next,
+    format: Format,
 }
 
 #[derive(Clone, Debug)]
@@ -28,6 +31,19 @@ impl Encoded {
     /// Number of bytes of the record.
     pub fn bytes(&self) -> u64 {
         self.record.len() as u64
+    }
+
+    /// The format, if it is in full.
+    pub fn format(&self) -> Format {
+        self.format
+    }
+
+    /// What it takes to read it.
+    pub fn needs(&self) -> Reads {
+        match self.next {
+            Next::Begins(..) => needed_for(self.format),
+            Next::GoesOn(_) => Reads::Deltas,
+        }
     }
 
     /// The state that a write at a revision has led to.
@@ -46,22 +62,35 @@ impl Encoded {
     }
 }
 
-/// Encodes a batch into its record: the part of a write that costs time. `format` is that of
-/// batches in full.
+/// Encodes a batch into its record: the part of a write that costs time.
 ///
 /// A batch in full is stored as a chain has it, so that deltas can be followed from a snapshot
 /// without reading all of it.
-pub fn encode(write: &BatchWrite, format: Format) -> Result<Encoded, RecordError> {
+pub fn encode(write: &BatchWrite) -> Result<Encoded, RecordError> {
     let batch = write.batch.clone();
     if write.form == Form::Delta {
         let (chain, record) = write.chain.advance(batch, &write.changed)?;
         let next = Next::GoesOn(chain);
-        return Ok(Encoded { record, next });
+        let format = write.format;
+        return Ok(Encoded {
+            record,
+            next,
+            format,
+        });
     }
     let batch = batch.settled();
-    let record = in_full(&batch, format)?;
+    let (record, format) = match in_full(&batch, write.format) {
+        Err(_) if write.substitute != write.format => {
+            (in_full(&batch, write.substitute)?, write.substitute)
+        }
+        record => (record?, write.format),
+    };
     let next = Next::Begins(batch, write.form == Form::Snapshot);
-    Ok(Encoded { record, next })
+    Ok(Encoded {
+        record,
+        next,
+        format,
+    })
 }
 
 fn in_full(batch: &LeaseBatch, format: Format) -> Result<Vec<u8>, RecordError> {
@@ -75,10 +104,9 @@ fn in_full(batch: &LeaseBatch, format: Format) -> Result<Vec<u8>, RecordError> {
 /// The transaction that stores an encoded batch, its size row and a beat.
 pub fn write_transaction(
     write: &BatchWrite,
-    format: Format,
     encoded: &Encoded,
 ) -> Result<Transaction, RecordError> {
-    let row = SizeRow::of(write, format, encoded.bytes());
+    let row = SizeRow::of(write, encoded.format, encoded.bytes());
     let row = serde_json::to_vec(&row).map_err(|error| RecordError::SizeRow {
         revision: 0,
         reason: error.to_string(),

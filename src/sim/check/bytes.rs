@@ -6,8 +6,10 @@ use crate::metastorage::contract::Metastorage;
 use crate::model::batch::LeaseBatch;
 use crate::model::ids::GroupKind;
 use crate::model::lease::Lease;
+use crate::model::reads::Reads;
 use crate::placement::io::Revision;
 use crate::placement::record;
+use crate::placement::storing::needed_for;
 
 use super::stored::State;
 use super::{Invariant, Verdict, Wrong, wrong};
@@ -24,6 +26,28 @@ pub(super) fn read_back(store: &dyn Metastorage, revision: Revision) -> Result<S
         Ok(Some(state)) => Ok(state),
         Ok(None) => Err(unreadable("nothing is there".to_owned())),
         Err(error) => Err(unreadable(error.to_string())),
+    }
+}
+
+/// What it takes to read what is stored, by the looks of it.
+pub(super) fn needs(store: &dyn Metastorage, revision: Revision) -> Result<Reads, Wrong> {
+    let unreadable = |reason: String| Wrong {
+        invariant: Invariant::StoredAsMeant,
+        group: None,
+        first: format!("revision {revision} was written"),
+        second: format!("the record of the leases is {reason}"),
+    };
+    let get = |key: &[u8]| {
+        let found = store.get(key, None);
+        found.map_err(|error| unreadable(format!("out of reach: {error}")))
+    };
+    if get(&record::delta_key(1))?.is_some() {
+        return Ok(Reads::Deltas);
+    }
+    let snapshot = get(record::BATCH)?.ok_or_else(|| unreadable("not there".to_owned()))?;
+    match codec::frame::open(&snapshot.value) {
+        Ok(found) => Ok(needed_for(found.format)),
+        Err(error) => Err(unreadable(format!("damaged: {error}"))),
     }
 }
 

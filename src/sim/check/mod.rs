@@ -143,7 +143,7 @@ impl Observer for Checker {
     }
 
     fn answered(&mut self, cluster: &Cluster, store: &dyn Metastorage, reply: &StoreReply) {
-        let verdict = self.stored.answered(store, reply);
+        let verdict = self.stored.answered(store, reply, &self.told);
         self.note(cluster, verdict);
     }
 

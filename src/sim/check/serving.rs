@@ -45,10 +45,14 @@ pub(super) struct Serving {
 impl Serving {
     pub fn before(&mut self, cluster: &Cluster, event: &Event) {
         self.scope = match event {
-            Event::Watch { index, id, update } => {
+            Event::Watch { index, id, shown } => {
+                let (update, needs) = (&shown.update, shown.needs);
                 let Some(node) = cluster.nodes().get(*index) else {
                     return;
                 };
+                if needs > node.reads() {
+                    return;
+                }
                 let shown = self.shown.entry(*index).or_default();
                 if shown.id != Some(*id) {
                     *shown = Shown {

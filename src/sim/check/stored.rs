@@ -11,6 +11,7 @@ use crate::model::diff::LeaseUpdate;
 use crate::model::hlc::HybridTimestamp;
 use crate::model::ids::GroupId;
 use crate::model::lease::Lease;
+use crate::model::reads::Reads;
 use crate::placement::io::{BatchWrite, Revision, StoreReply, StoreRequest};
 use crate::placement::record::{self, EPOCH};
 
@@ -64,6 +65,8 @@ pub(super) struct Stored {
     undo: VecDeque<Undo>,
     writing: Option<Writing>,
     writes: u64,
+    /// What it takes to read what is stored.
+    needs: Reads,
 }
 
 impl Stored {
@@ -90,7 +93,12 @@ impl Stored {
         };
     }
 
-    pub fn answered(&mut self, store: &dyn Metastorage, reply: &StoreReply) -> Verdict {
+    pub fn answered(
+        &mut self,
+        store: &dyn Metastorage,
+        reply: &StoreReply,
+        told: &Told,
+    ) -> Verdict {
         let (Some(writing), StoreReply::Written { revision, .. }) = (&mut self.writing, reply)
         else {
             return Ok(());
@@ -127,6 +135,19 @@ impl Stored {
                     derives.0,
                     derives.1
                 ),
+            );
+        }
+        self.needs = bytes::needs(store, *revision)?;
+        if !told.all_read(writing.driver, writing.sent, self.needs) {
+            return wrong(
+                Invariant::Readable,
+                None,
+                format!(
+                    "driver{} knew of somebody who can't read {}",
+                    writing.driver + 1,
+                    self.needs
+                ),
+                format!("it has stored revision {revision}, which takes that to read"),
             );
         }
         if self.is_looked_at(write.batch.len()) {
@@ -181,6 +202,11 @@ impl Stored {
             let new = lease(&update.batch, group);
             let past = self.past.get(&group);
             transitions::check(group, &old, &new, past, meant.as_ref(), told, &timings)?;
+            if let Some(new) = &new
+                && old.as_ref().is_none_or(|old| old.start != new.start)
+            {
+                self.is_readable_by_holder(cluster, new)?;
+            }
             let ended = old.filter(|old| new.as_ref().is_none_or(|new| new.start != old.start));
             if let Some(old) = ended {
                 changed.push((group, past.cloned()));
@@ -208,6 +234,24 @@ impl Stored {
             past: changed,
         });
         Ok(())
+    }
+
+    fn is_readable_by_holder(&self, cluster: &Cluster, new: &Lease) -> Verdict {
+        let mut nodes = cluster.nodes().iter();
+        let holder = nodes.find(|node| node.id() == Some(new.holder_id));
+        let Some(holder) = holder.filter(|node| node.reads() < self.needs) else {
+            return Ok(());
+        };
+        wrong(
+            Invariant::Readable,
+            Some(new.group),
+            format!("{} reads no more than {}", holder.name, holder.reads()),
+            format!(
+                "what takes {} to read begins {}",
+                self.needs,
+                bytes::in_words(Some(new))
+            ),
+        )
     }
 
     /// Nothing up to this revision can be lost any more.

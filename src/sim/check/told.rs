@@ -8,6 +8,7 @@ use crate::cluster::world::Cluster;
 use crate::model::hlc::HybridTimestamp;
 use crate::model::ids::{GroupId, NodeId};
 use crate::model::message::{GrantAnswer, Verdict as Answer};
+use crate::model::reads::Reads;
 use crate::model::topology::Topology;
 use crate::placement::io::Input;
 use crate::replica;
@@ -86,19 +87,29 @@ impl Told {
 
     /// Whether a driver knew, at some true time, that a node is up under an id.
     pub fn knew(&self, driver: usize, at: Micros, name: &str, id: NodeId) -> bool {
-        let Some(all) = self.topologies.get(&driver) else {
-            return false;
-        };
-        for delivered in all.iter().rev().filter(|delivered| delivered.at <= at) {
-            if delivered.topology.id_of(name) == Some(id) {
-                return true;
-            }
-            // What came at this very instant may have come after the decision.
-            if !delivered.paused && delivered.at < at {
-                return false;
-            }
-        }
-        false
+        let mut possible = self.possible(driver, at);
+        possible.any(|topology| topology.id_of(name) == Some(id))
+    }
+
+    /// Whether all whom a driver knew of, at some true time, read this.
+    pub fn all_read(&self, driver: usize, at: Micros, needs: Reads) -> bool {
+        let mut possible = self.possible(driver, at);
+        possible.any(|topology| topology.all_read() >= needs)
+    }
+
+    /// What a driver may have gone by at some true time: the last topology that reached it, and
+    /// others if it stood still or if they came at this very instant.
+    fn possible(&self, driver: usize, at: Micros) -> impl Iterator<Item = &Topology> {
+        let all = self.topologies.get(&driver).into_iter().flatten();
+        let mut certain = false;
+        let known = all.rev().filter(move |delivered| delivered.at <= at);
+        known
+            .take_while(move |delivered| {
+                let take = !certain;
+                certain |= !delivered.paused && delivered.at < at;
+                take
+            })
+            .map(|delivered| &delivered.topology)
     }
 
     /// Whether a node has accepted a lease.

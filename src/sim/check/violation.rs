@@ -66,6 +66,10 @@ invariants! {
     /// 4, the bytes.
     StoredAsMeant "stored-as-meant"
         "what is stored reads, by another way, as the leases that the driver meant",
+    /// Mixed releases.
+    Readable "readable"
+        "a batch is stored in a form that all can read whom its writer knew of, and its leases \
+         begin at nodes that read it",
     /// 5.
     ElectionsInOrder "elections-in-order"
         "on every node a lease is elected once, after the one before has expired",
